@@ -1,0 +1,74 @@
+package durward
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A CallID names one call. It is a UUIDv7 in its 36-byte text form and stands in
+// every log line, audit record and reply that belongs to the call.
+type CallID string
+
+// A ToolID names a tool within one catalogue, for example "firecrawl.crawl".
+type ToolID string
+
+// A Call is one request to run one tool, whatever door it came through.
+//
+// Argv and Input are two forms of the same thing: a command tool reads Argv, a
+// structured tool reads Input, and the other one is nil.
+type Call struct {
+	// ID is given by the core when it is empty.
+	ID    CallID
+	Trace TraceContext
+	// Door is the protocol the call came through: "exec", "site", "mcp", ….
+	Door string
+	// ClientID is the id the client gave its own request, verbatim. It is recorded,
+	// never trusted.
+	ClientID string
+	Caller   Caller
+	Tool     ToolID
+
+	Argv []string
+	// Input holds exactly the caller's bytes, already checked to be strict JSON.
+	Input json.RawMessage
+
+	// Env is what the caller adds to the environment; policy decides each name.
+	Env map[string]string
+	// Dir is the working directory asked for. Empty means the tool's own.
+	Dir   string
+	Stdin []byte
+	// Terminal asks for a pseudo-terminal of this size. Nil means pipes.
+	Terminal *WindowSize
+
+	// Ask is what the caller wants less of. The grant is policy ∩ ask; asking for
+	// more than policy gives is Denied.
+	Ask Ask
+	// Deadline is the one budget of the call: the queue, the work, the child process
+	// and its cancellation all spend it. Zero means the grant's wall-clock limit.
+	Deadline time.Time
+}
+
+// An Ask narrows a grant for one call. Its zero value asks for nothing.
+type Ask struct {
+	// Limits: a zero member asks for nothing.
+	Limits Limits
+	// Network asks for a mode no wider than policy's. Empty asks for nothing.
+	Network NetworkMode
+	// Mode asks for a mode no wider than policy's. Empty asks for nothing.
+	Mode Mode
+	// MinLevel asks for at least this level. Zero asks for nothing.
+	MinLevel Level
+}
+
+// A Caller is an authenticated identity. It never comes from the payload of a call.
+type Caller struct {
+	// Name is what the audit log shows: "local:1000", "token:ci", "anonymous".
+	Name string
+	// Method says how the name was established: "process", "bearer", "none".
+	Method string
+}
+
+// A WindowSize is the size of a terminal in character cells.
+type WindowSize struct {
+	Rows, Cols uint16
+}

@@ -1,0 +1,230 @@
+package durward
+
+import "time"
+
+// A Grant is everything an engine may use for one call. An engine honours every
+// field of it or refuses; it never sees the policy the grant came from.
+type Grant struct {
+	Mode Mode
+	// Level is the level to run at. LevelAuto lets the engine take the highest it
+	// has that holds Require.
+	Level Level
+	// MinLevel refuses anything below it.
+	MinLevel Level
+	// Require lists what must be held; what cannot be is a refusal.
+	Require []Requirement
+	// StepDown marks a built-in default: what Require names and this host cannot hold
+	// is named in the report instead of being refused. No document can set it.
+	StepDown bool
+
+	Files   Files
+	Network Network
+	// Env is the complete environment of the command, but for the names in PrivateDir.
+	Env map[string]string
+	// PrivateDir lists the variables (HOME, TMPDIR) that are to name a private, empty
+	// directory which lives as long as the call.
+	PrivateDir []string
+	Identity   Identity
+	Limits     Limits
+	// Keep says which bytes of the output are kept once Limits.Output is reached.
+	Keep Keep
+}
+
+// A Mode says what is allowed; the level says how strongly that is held.
+type Mode string
+
+// The modes, from the narrowest to the widest.
+const (
+	ReadOnly         Mode = "read-only"
+	WorkspaceWrite   Mode = "workspace-write"
+	DangerFullAccess Mode = "danger-full-access"
+	// External means that the operator vouches for a sandbox around the runtime.
+	External Mode = "external"
+)
+
+// A Level says how strongly a mode is held.
+type Level int
+
+// The levels. LevelAuto is the zero value.
+const (
+	LevelAuto Level = iota
+	// LevelNone has a clean environment, closed descriptors, an own session,
+	// limits, output caps, whole-tree kill and privilege drop.
+	LevelNone
+	// LevelRestrict adds Landlock, seccomp, no-new-privileges and no capabilities.
+	LevelRestrict
+	// LevelIsolate adds namespaces and a private root.
+	LevelIsolate
+	// LevelContainer and LevelMicroVM are reserved.
+	LevelContainer
+	LevelMicroVM
+)
+
+// Number gives the level as the contracts count: 0 for LevelNone, 1 for
+// LevelRestrict, …, and -1 for LevelAuto.
+func (l Level) Number() int { return int(l) - 1 }
+
+// A Guarantee is one thing a sandbox can hold.
+type Guarantee string
+
+// The guarantees, in the order of a report.
+const (
+	FSRead   Guarantee = "fs.read"
+	FSWrite  Guarantee = "fs.write"
+	FSMeta   Guarantee = "fs.meta"
+	Net      Guarantee = "net"
+	Unix     Guarantee = "unix"
+	Proc     Guarantee = "proc"
+	IPC      Guarantee = "ipc"
+	Kill     Guarantee = "kill"
+	Mem      Guarantee = "mem"
+	Pids     Guarantee = "pids"
+	Priv     Guarantee = "priv"
+	Syscalls Guarantee = "syscalls"
+)
+
+// Guarantees lists all guarantees in the order of a report.
+func Guarantees() []Guarantee {
+	return []Guarantee{FSRead, FSWrite, FSMeta, Net, Unix, Proc, IPC, Kill, Mem, Pids, Priv, Syscalls}
+}
+
+// A Requirement is a guarantee that must be held; Kernel asks that the kernel alone
+// holds it (written "mem!").
+type Requirement struct {
+	Guarantee Guarantee
+	Kernel    bool
+}
+
+// String gives the form a policy uses: "mem", "mem!".
+func (r Requirement) String() string {
+	if r.Kernel {
+		return string(r.Guarantee) + "!"
+	}
+	return string(r.Guarantee)
+}
+
+// Files are the path sets of a grant. All paths are absolute and physical.
+type Files struct {
+	Read, Write, Deny, Protect, Exec []string
+	// HostReadOnly shows the whole host read-only instead of a private view.
+	HostReadOnly bool
+	CopyOnWrite  bool
+}
+
+// A NetworkMode says what a command may reach.
+type NetworkMode string
+
+// The network modes, from the narrowest to the widest.
+const (
+	NetNone      NetworkMode = "none"
+	NetLoopback  NetworkMode = "loopback"
+	NetAllowlist NetworkMode = "allowlist"
+	NetFull      NetworkMode = "full"
+)
+
+// Network is the network part of a grant.
+type Network struct {
+	Mode NetworkMode
+	// Allow holds canonical "host:port" entries.
+	Allow        []string
+	AllowPrivate []string
+	RequireSNI   bool
+	UnixSockets  []string
+}
+
+// Identity says whom a command runs as. The zero value is "auto": the owner of the
+// workspace, or a dedicated unprivileged id, never host user 0.
+type Identity struct {
+	// Keep runs the command as the runtime's own user.
+	Keep bool
+	// Fixed runs it as UID and GID.
+	Fixed    bool
+	UID, GID uint32
+}
+
+// Limits bound one call. A zero member means the default of [Limits.WithDefaults];
+// there is no "never" but [Unlimited], which only the operator's policy may hold.
+type Limits struct {
+	// Wall is the time from admission to the end of the main process.
+	Wall time.Duration
+	// Grace is the time between TERM and KILL.
+	Grace time.Duration
+	// CPU is processor time, user and system, of the whole tree.
+	CPU time.Duration
+	// Memory is resident bytes of the whole tree.
+	Memory int64
+	// AddressSpace is bytes of address space per process; it has no default.
+	AddressSpace int64
+	// Pids is processes and threads at once.
+	Pids int64
+	// OpenFiles is per process.
+	OpenFiles int64
+	// FileSize is the size of the largest file a process may write, in bytes.
+	FileSize int64
+	// Tmp is bytes in the private temporary directory where the level has one.
+	Tmp int64
+	// Stdin is bytes of input.
+	Stdin int64
+	// Output is bytes kept per stream.
+	Output int64
+	// OutputHard is bytes produced by both streams together before the tree is killed.
+	OutputHard int64
+}
+
+// Unlimited lifts a limit. Zero does not: it means the default.
+const Unlimited = -1
+
+// DefaultLimits are the limits of a call whose policy names none.
+func DefaultLimits() Limits {
+	return Limits{
+		Wall:       30 * time.Second,
+		Grace:      2 * time.Second,
+		CPU:        60 * time.Second,
+		Memory:     2 << 30,
+		Pids:       256,
+		OpenFiles:  1024,
+		FileSize:   1 << 30,
+		Tmp:        256 << 20,
+		Stdin:      1 << 20,
+		Output:     1 << 20,
+		OutputHard: 256 << 20,
+	}
+}
+
+// WithDefaults fills each zero member from [DefaultLimits].
+func (l Limits) WithDefaults() Limits {
+	d := DefaultLimits()
+	for _, m := range []struct{ into, from *int64 }{
+		{(*int64)(&l.Wall), (*int64)(&d.Wall)},
+		{(*int64)(&l.Grace), (*int64)(&d.Grace)},
+		{(*int64)(&l.CPU), (*int64)(&d.CPU)},
+		{&l.Memory, &d.Memory},
+		{&l.Pids, &d.Pids},
+		{&l.OpenFiles, &d.OpenFiles},
+		{&l.FileSize, &d.FileSize},
+		{&l.Tmp, &d.Tmp},
+		{&l.Stdin, &d.Stdin},
+		{&l.Output, &d.Output},
+		{&l.OutputHard, &d.OutputHard},
+	} {
+		if *m.into == 0 {
+			*m.into = *m.from
+		}
+	}
+	return l
+}
+
+// Keep says which bytes of an output are kept at the cap.
+type Keep string
+
+// The ways to keep output.
+const (
+	// KeepHead keeps the first bytes.
+	KeepHead Keep = "head"
+	// KeepHeadTail keeps the first half and the last half.
+	KeepHeadTail Keep = "headtail"
+	// KeepRefuse ends the call with [TooLarge] at the first byte over the cap.
+	KeepRefuse Keep = "refuse"
+	// KeepStream keeps the newest bytes and hands every byte to the session's reader.
+	KeepStream Keep = "stream"
+)

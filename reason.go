@@ -1,0 +1,205 @@
+package durward
+
+// A Reason is a closed word for one case of a [Kind]. Contracts, audit records and
+// tests use it; a door may answer a reason with a code of its own. The words keep the
+// spelling of the contract that coined them.
+type Reason string
+
+// Calls.
+const (
+	ToolNotFound     Reason = "tool_not_found"
+	BadCall          Reason = "bad_call"
+	ArgvEmpty        Reason = "argv_empty"
+	ArgNUL           Reason = "argNul"
+	ArgNotUTF8       Reason = "arg_not_utf8"
+	TooManyArgs      Reason = "tooManyArgs"
+	ArgTooLong       Reason = "argTooLong"
+	BadEnvName       Reason = "badEnvName"
+	StdinTooLarge    Reason = "stdin_too_large"
+	OutputTooLarge   Reason = "output_too_large"
+	DeadlineExceeded Reason = "timeout"
+	CallCancelled    Reason = "cancelled"
+	QueueFull        Reason = "busy"
+	ShuttingDown     Reason = "shutting_down"
+	NotSupported     Reason = "not_supported"
+	Defect           Reason = "internal"
+	BadUsage         Reason = "usage"
+)
+
+// Policy.
+const (
+	PolicyInvalid Reason = "policy_invalid"
+	LimitDenied   Reason = "limit_denied"
+	EnvDenied     Reason = "envNotAllowed"
+	NetworkDenied Reason = "network_denied"
+	ModeDenied    Reason = "mode_denied"
+	DirDenied     Reason = "cwdOutsideRoots"
+)
+
+// Sandbox.
+const (
+	SandboxUnavailable   Reason = "SANDBOX_UNAVAILABLE"
+	SandboxError         Reason = "SANDBOX_ERROR"
+	ProgramNotFound      Reason = "program_not_found"
+	ProgramNotExecutable Reason = "exec_failed"
+	DirUnavailable       Reason = "cwdNotADirectory"
+	DirUnreadable        Reason = "dir_unreadable"
+	ExecFailed           Reason = "spawnFailed"
+)
+
+// Audit.
+const (
+	AuditUnavailable Reason = "auditUnavailable"
+	AuditBroken      Reason = "audit_broken"
+	RecordNotFound   Reason = "record_not_found"
+)
+
+// Files.
+const (
+	EmptyPath         Reason = "emptyPath"
+	NULInPath         Reason = "nulInPath"
+	PathTooLong       Reason = "pathTooLong"
+	OutsideRoot       Reason = "outsideAllowedRoots"
+	SymlinkTarget     Reason = "symlinkTarget"
+	NotRegularFile    Reason = "notRegularFile"
+	SpecialFilesystem Reason = "specialFilesystem"
+	NetworkFS         Reason = "denyNetworkFS"
+	HardLink          Reason = "hardLink"
+	MaxFileBytes      Reason = "maxFileBytes"
+	FileNotFound      Reason = "notFound"
+	FileExists        Reason = "exists"
+	ParentMissing     Reason = "parentMissing"
+	NotADirectory     Reason = "notADirectory"
+	SymlinkLoop       Reason = "symlinkLoop"
+	FilePermission    Reason = "permission"
+	NoSpace           Reason = "noSpace"
+	FileIO            Reason = "io"
+)
+
+// Network.
+const (
+	BadHost        Reason = "bad_host"
+	HostDenied     Reason = "url_denied"
+	AddressRefused Reason = "address_refused"
+	LookupFailed   Reason = "lookup_failed"
+	ConnectFailed  Reason = "network"
+)
+
+// HTTP.
+const (
+	BadRequest       Reason = "bad_request"
+	BodyTooLarge     Reason = "body_too_large"
+	BadContentType   Reason = "bad_content_type"
+	OriginDenied     Reason = "origin_denied"
+	MethodNotAllowed Reason = "method"
+	BadJSON          Reason = "bad_json"
+)
+
+type reasonRow struct {
+	word    Reason
+	kind    Kind
+	code    string
+	summary string
+}
+
+// reasonTable is the one place that knows what a reason means, sorted by code within
+// an area. A code is stable and never given to another case. It is a slice and not a
+// map so that no start of the program pays for building it.
+var reasonTable = []reasonRow{
+	{ToolNotFound, NotFound, "DWD-CALL-001", "no such tool"},
+	{BadCall, Invalid, "DWD-CALL-002", "the call is malformed"},
+	{ArgvEmpty, Invalid, "DWD-CALL-003", "no command was given"},
+	{ArgNUL, Invalid, "DWD-CALL-004", "an argument holds a NUL byte"},
+	{ArgNotUTF8, Invalid, "DWD-CALL-005", "an argument is not valid UTF-8"},
+	{TooManyArgs, Invalid, "DWD-CALL-006", "too many arguments"},
+	{ArgTooLong, Invalid, "DWD-CALL-007", "an argument is too long"},
+	{BadEnvName, Invalid, "DWD-CALL-008", "an environment name or value is malformed"},
+	{StdinTooLarge, TooLarge, "DWD-CALL-009", "the input is over its limit"},
+	{OutputTooLarge, TooLarge, "DWD-CALL-010", "the output is over its limit"},
+	{DeadlineExceeded, Timeout, "DWD-CALL-011", "the deadline passed"},
+	{CallCancelled, Cancelled, "DWD-CALL-012", "the call was cancelled"},
+	{QueueFull, Busy, "DWD-CALL-013", "no slot is free and the queue is full"},
+	{ShuttingDown, Unavailable, "DWD-CALL-014", "the runtime is shutting down"},
+	{NotSupported, Invalid, "DWD-CALL-015", "the tool cannot be used in this way"},
+	{Defect, Internal, "DWD-CALL-016", "internal error"},
+	{BadUsage, Invalid, "DWD-CALL-017", "the command line is wrong"},
+
+	{PolicyInvalid, Invalid, "DWD-POLICY-001", "the policy is invalid"},
+	{LimitDenied, Denied, "DWD-POLICY-002", "the request asks for more than the policy's limit"},
+	{EnvDenied, Denied, "DWD-POLICY-003", "an environment variable is refused"},
+	{NetworkDenied, Denied, "DWD-POLICY-004", "the request asks for more network than the policy gives"},
+	{ModeDenied, Denied, "DWD-POLICY-005", "the request asks for a wider mode or a lower level than the policy gives"},
+	{DirDenied, Denied, "DWD-POLICY-006", "the working directory is outside the root"},
+
+	{SandboxUnavailable, Unavailable, "DWD-SANDBOX-001", "a protection that was asked for cannot be had here"},
+	{SandboxError, Unavailable, "DWD-SANDBOX-002", "the sandbox could not be set up"},
+	{ProgramNotFound, NotFound, "DWD-SANDBOX-003", "the program was not found"},
+	{ProgramNotExecutable, Upstream, "DWD-SANDBOX-004", "the program cannot be executed"},
+	{DirUnavailable, NotFound, "DWD-SANDBOX-005", "the working directory does not exist"},
+	{DirUnreadable, Denied, "DWD-SANDBOX-006", "the working directory cannot be read by the user the command runs as"},
+	{ExecFailed, Internal, "DWD-SANDBOX-007", "the command could not be started"},
+
+	{AuditUnavailable, Unavailable, "DWD-AUDIT-001", "the audit record could not be written"},
+	{AuditBroken, Unavailable, "DWD-AUDIT-002", "the audit log does not prove itself"},
+	{RecordNotFound, NotFound, "DWD-AUDIT-003", "no such audit record"},
+
+	{EmptyPath, Invalid, "DWD-FS-001", "the path is empty"},
+	{NULInPath, Invalid, "DWD-FS-002", "the path holds a NUL byte"},
+	{PathTooLong, Invalid, "DWD-FS-003", "the path is too long"},
+	{OutsideRoot, Denied, "DWD-FS-004", "the path is outside the allowed roots"},
+	{SymlinkTarget, Denied, "DWD-FS-005", "the path is a symbolic link"},
+	{NotRegularFile, Denied, "DWD-FS-006", "not a regular file"},
+	{SpecialFilesystem, Denied, "DWD-FS-007", "the file is on a special file system"},
+	{NetworkFS, Denied, "DWD-FS-008", "the file is on a network file system"},
+	{HardLink, Denied, "DWD-FS-009", "the file has more than one link"},
+	{MaxFileBytes, TooLarge, "DWD-FS-010", "the file is over its size limit"},
+	{FileNotFound, NotFound, "DWD-FS-011", "no such file or directory"},
+	{FileExists, Conflict, "DWD-FS-012", "the file exists"},
+	{ParentMissing, NotFound, "DWD-FS-013", "the parent directory does not exist"},
+	{NotADirectory, Invalid, "DWD-FS-014", "not a directory"},
+	{SymlinkLoop, Invalid, "DWD-FS-015", "too many symbolic links"},
+	{FilePermission, Denied, "DWD-FS-016", "permission denied"},
+	{NoSpace, Unavailable, "DWD-FS-017", "no space left on the device"},
+	{FileIO, Internal, "DWD-FS-018", "input/output error"},
+
+	{BadHost, Invalid, "DWD-NET-001", "the host is not in its canonical form"},
+	{HostDenied, Denied, "DWD-NET-002", "the host or port is not allowed"},
+	{AddressRefused, Denied, "DWD-NET-003", "the address may not be reached"},
+	{LookupFailed, Upstream, "DWD-NET-004", "the name could not be resolved"},
+	{ConnectFailed, Upstream, "DWD-NET-005", "the connection failed"},
+
+	{BadRequest, Invalid, "DWD-HTTP-001", "the request is malformed"},
+	{BodyTooLarge, TooLarge, "DWD-HTTP-002", "the request body is over its limit"},
+	{BadContentType, Invalid, "DWD-HTTP-003", "the content type is not accepted"},
+	{OriginDenied, Denied, "DWD-HTTP-004", "the Host or Origin is not allowed"},
+	{MethodNotAllowed, Invalid, "DWD-HTTP-005", "the method is not allowed"},
+	{BadJSON, Invalid, "DWD-HTTP-006", "the body is not strict JSON"},
+}
+
+func (r Reason) row() reasonRow {
+	for _, row := range reasonTable {
+		if row.word == r {
+			return row
+		}
+	}
+	return reasonRow{kind: Internal}
+}
+
+// Reasons lists every reason, in the order of the table.
+func Reasons() []Reason {
+	words := make([]Reason, len(reasonTable))
+	for i, row := range reasonTable {
+		words[i] = row.word
+	}
+	return words
+}
+
+// Kind is the class of the reason; Internal for a word that is not in the set.
+func (r Reason) Kind() Kind { return r.row().kind }
+
+// Code is the stable error code a person can look up: "DWD-POLICY-002".
+func (r Reason) Code() string { return r.row().code }
+
+// Summary says in a few words what happened. It holds nothing of the request or of
+// this machine, so any caller may see it.
+func (r Reason) Summary() string { return r.row().summary }

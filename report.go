@@ -1,0 +1,69 @@
+package durward
+
+// A Report says what was enforced on one run, by which mechanism. It lists what was
+// applied and confirmed, never what was only asked for. Its JSON form is the one of
+// the audit log and of `durward exec --report`.
+type Report struct {
+	Mode Mode `json:"mode"`
+	// Level counts as the contracts do: 0, 1, 2.
+	Level      int                `json:"level"`
+	PolicyHash string             `json:"policyHash,omitempty"`
+	Identity   ReportIdentity     `json:"identity"`
+	Guarantees map[Guarantee]Held `json:"guarantees"`
+	// Weak names, in words, each guarantee that is weaker than its best form.
+	Weak []string `json:"weak,omitempty"`
+	// SetupUs is the time in microseconds from the start of the spawn to the moment
+	// the command's program was executed.
+	SetupUs int64     `json:"setupUs"`
+	End     ReportEnd `json:"end"`
+}
+
+// ReportIdentity is the user a command ran as, inside and on the host.
+type ReportIdentity struct {
+	Inner uint32 `json:"inner"`
+	Host  uint32 `json:"host"`
+}
+
+// Held says by whom and by what a guarantee is held.
+type Held struct {
+	Held Holder   `json:"held"`
+	By   []string `json:"by,omitempty"`
+	Mode string   `json:"mode,omitempty"`
+}
+
+// A Holder is who holds a guarantee.
+type Holder string
+
+// The holders, from the strongest to none at all.
+const (
+	HeldKernel     Holder = "kernel"
+	HeldPerProcess Holder = "per-process"
+	HeldRuntime    Holder = "runtime"
+	HeldVouched    Holder = "vouched"
+	HeldBestEffort Holder = "best-effort"
+	HeldNone       Holder = "none"
+)
+
+// A Cause says what ended a run.
+type Cause string
+
+// The causes of an end.
+const (
+	CauseExit        Cause = "exit"
+	CauseSignal      Cause = "signal"
+	CauseTimeout     Cause = "TIMEOUT"
+	CauseCancelled   Cause = "CANCELLED"
+	CauseLimitCPU    Cause = "LIMIT_CPU"
+	CauseLimitMemory Cause = "LIMIT_MEMORY"
+	CauseLimitOutput Cause = "LIMIT_OUTPUT"
+)
+
+// ReportEnd says how a run ended.
+type ReportEnd struct {
+	Cause Cause `json:"cause"`
+	// KilledBy is the signal the runtime had to use, or nil.
+	KilledBy *string `json:"killedBy"`
+	// Survivors counts processes known to live on; anything but 0 is a defect or a
+	// best-effort containment that failed.
+	Survivors int `json:"survivors"`
+}

@@ -1,0 +1,61 @@
+package durward
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Result is what a call came to. A command that failed by its own account is a
+// Result, not an [Error].
+type Result struct {
+	// Output is the source's own bytes, never re-encoded.
+	Output json.RawMessage
+	// Stdout and Stderr hold what was kept of a command's streams. A terminal's
+	// output is all in Stdout.
+	Stdout, Stderr Capture
+	// Exit is the exit code, nil when a signal ended the command.
+	Exit *int
+	// Signal is the number of the signal that ended the command, or 0.
+	Signal int
+	// Report says what was enforced; nil for tools that run no process.
+	Report *Report
+	// Failed is set when the tool itself reported an error.
+	Failed bool
+	// Queued is the time spent waiting for a slot, Took the time from admission to
+	// the end.
+	Queued, Took time.Duration
+}
+
+// ExitStatus gives the status a shell would show: the exit code, or 128+n after
+// signal n. It is 0 for a result that came from no process.
+func (r Result) ExitStatus() int {
+	switch {
+	case r.Exit != nil:
+		return *r.Exit
+	case r.Signal != 0:
+		return 128 + r.Signal
+	}
+	return 0
+}
+
+// Truncated reports whether any byte of either stream was dropped.
+func (r Result) Truncated() bool { return r.Stdout.Dropped() > 0 || r.Stderr.Dropped() > 0 }
+
+// A Capture is what was kept of one stream. When bytes were dropped they stood
+// between Head and Tail.
+type Capture struct {
+	Head, Tail []byte
+	// Total counts every byte produced, kept or not.
+	Total int64
+}
+
+// Bytes joins what was kept.
+func (c Capture) Bytes() []byte {
+	if len(c.Tail) == 0 {
+		return c.Head
+	}
+	return append(append(make([]byte, 0, len(c.Head)+len(c.Tail)), c.Head...), c.Tail...)
+}
+
+// Dropped is the exact number of bytes not kept.
+func (c Capture) Dropped() int64 { return c.Total - int64(len(c.Head)) - int64(len(c.Tail)) }

@@ -1,0 +1,71 @@
+package durward
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// A Session is a call that is still going on. All methods are safe for concurrent
+// use.
+type Session interface {
+	// Write gives bytes to the command's input, in the order of calls. It blocks
+	// while the command does not read.
+	Write(ctx context.Context, p []byte) (int, error)
+	// CloseInput ends the command's input; on a terminal it sends end-of-file.
+	CloseInput() error
+	// Signal sends a signal to the command's process group.
+	Signal(number int) error
+	// Resize sets the size of the terminal; an error of kind [Invalid] without one.
+	Resize(size WindowSize) error
+	// Read gives the chunks behind the cursor after, oldest first, waiting up to wait
+	// for the first one. It consumes nothing: any number of readers see the same
+	// chunks while they are retained.
+	Read(ctx context.Context, after uint64, maxBytes int, wait time.Duration) (Page, error)
+	// Cancel begins the end of the call: TERM, the grace, KILL. It does not wait.
+	Cancel()
+	// Wait blocks until the call has ended and its tree is dead.
+	Wait(ctx context.Context) (Result, error)
+	// Close cancels, waits for the end and frees what the session holds.
+	Close() error
+}
+
+// A Chunk is a piece of output. Seq counts from 1 without holes in one session.
+type Chunk struct {
+	Seq    uint64
+	Stream Stream
+	Data   []byte
+}
+
+// A Stream is where a chunk came from.
+type Stream string
+
+// The streams.
+const (
+	Stdout   Stream = "stdout"
+	Stderr   Stream = "stderr"
+	Terminal Stream = "pty"
+)
+
+// A Page is what one read of a session gives.
+type Page struct {
+	Chunks []Chunk
+	// Next is the cursor to read from afterwards.
+	Next uint64
+	// Lost is the number of chunks that had already been dropped behind the cursor.
+	Lost uint64
+	// Ended is set when the call is over and no chunk will follow the last of Chunks.
+	Ended bool
+}
+
+// Events receives what happens during a session. Calls come one at a time and in
+// order; a method must not block for long.
+type Events interface {
+	Output(Chunk)
+	Progress(done, total float64, message string)
+	Log(level, message string)
+	// Ask puts a question to the caller and gives the answer.
+	Ask(ctx context.Context, kind string, question json.RawMessage) (json.RawMessage, error)
+	// Ended is the last event of a session.
+	Ended(Result)
+}
