@@ -145,7 +145,8 @@ type Identity struct {
 // Limits bound one call. A zero member means the default of [Limits.WithDefaults];
 // there is no "never" but [Unlimited], which only the operator's policy may hold.
 type Limits struct {
-	// Wall is the time from admission to the end of the main process.
+	// Wall is the time from the start of the call, its wait for a slot included, to the
+	// end of the main process.
 	Wall time.Duration
 	// Grace is the time between TERM and KILL.
 	Grace time.Duration
@@ -228,3 +229,42 @@ const (
 	// KeepStream keeps the newest bytes and hands every byte to the session's reader.
 	KeepStream Keep = "stream"
 )
+
+// A GrantField is a part of a grant that an engine may or may not be able to hold.
+type GrantField string
+
+// The fields.
+const (
+	FieldLevel    GrantField = "level"
+	FieldFiles    GrantField = "files"
+	FieldNetwork  GrantField = "network"
+	FieldEnv      GrantField = "env"
+	FieldIdentity GrantField = "identity"
+	FieldLimits   GrantField = "limits"
+)
+
+// Asks lists the fields in which g asks for something to be held.
+func (g Grant) Asks() []GrantField {
+	confined := g.Mode == ReadOnly || g.Mode == WorkspaceWrite
+	var fields []GrantField
+	for _, f := range []struct {
+		field GrantField
+		asked bool
+	}{
+		{FieldLevel, max(g.Level, g.MinLevel) > LevelNone},
+		{FieldFiles, confined || g.Files.asks()},
+		{FieldNetwork, confined || (g.Network.Mode != "" && g.Network.Mode != NetFull)},
+		{FieldEnv, g.Env != nil || len(g.PrivateDir) > 0},
+		{FieldIdentity, g.Identity.Fixed},
+		{FieldLimits, g.Limits != Limits{}},
+	} {
+		if f.asked {
+			fields = append(fields, f.field)
+		}
+	}
+	return fields
+}
+
+func (f Files) asks() bool {
+	return len(f.Read)+len(f.Write)+len(f.Deny)+len(f.Protect)+len(f.Exec) > 0 || f.CopyOnWrite || f.HostReadOnly
+}

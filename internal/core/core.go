@@ -1,0 +1,70 @@
+// Package core is the one road that every call takes: find, bind, decide, prepare,
+// record the intent, admit, run, bound, record the outcome.
+//
+// A door hands a [durward.Call] to [Runtime.Do], or to [Runtime.Open] when the call
+// is to go on as a session. Sources, engines, the policy and the recorder stand
+// behind the small interfaces below; package coretest holds the rules of each as
+// tests that every implementation passes.
+package core
+
+import (
+	"context"
+
+	"github.com/durward/durward"
+)
+
+// A Source offers tools. Its methods may be called concurrently.
+type Source interface {
+	// Find gives the tool of that id. An unknown id is an error of kind NotFound with
+	// reason ToolNotFound. What it returns is the caller's to keep and not to change.
+	Find(ctx context.Context, id durward.ToolID) (durward.Tool, error)
+	// Tools lists all tools, sorted by id, without repeats; Find knows each of them.
+	Tools(ctx context.Context) ([]durward.Tool, error)
+}
+
+// A Policy decides whether a call may run and with what rights. Deciding is pure, is
+// safe for concurrent use, and gives the same answer for the same question.
+type Policy interface {
+	Decide(c durward.Call, t durward.Tool) durward.Decision
+}
+
+// An Engine carries out permitted calls. It never consults policy itself. Prepare may
+// be called concurrently.
+type Engine interface {
+	// Enforces lists the fields of a grant that the engine can hold. A call whose
+	// grant asks for another one is refused before Prepare, unless the grant is a
+	// built-in default that may step down.
+	Enforces() []durward.GrantField
+	// Prepare opens and judges what the call needs and changes nothing. Its error is
+	// a refusal, with reason and rule; nothing is left open then.
+	Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (Prepared, error)
+}
+
+// Prepared is a call that is ready to run. Run, or Open where it is offered, is called
+// at most once; Close always, also without Run, and then frees everything.
+type Prepared interface {
+	// Run does the work and returns when it is over and nothing of it is left. When
+	// ctx ends first, Run stops the work and returns what it has together with an
+	// error of kind Timeout or Cancelled.
+	Run(ctx context.Context) (durward.Result, error)
+	Close() error
+}
+
+// An Opener is a Prepared that can go on as a session.
+type Opener interface {
+	// Open starts the work. The end of ctx cancels it. The engine sends no Ended
+	// event: the core does, once the outcome is on record.
+	Open(ctx context.Context, events durward.Events) (durward.Session, error)
+}
+
+// A Recorder keeps the record of every call. A method returns when the record is
+// written; an error of kind Unavailable refuses the call. All methods may be called
+// concurrently.
+type Recorder interface {
+	// Deny records a call that will not run.
+	Deny(c durward.Call, d durward.Decision) error
+	// Intent records a call that is about to have its first effect.
+	Intent(c durward.Call, d durward.Decision) error
+	// Outcome records how such a call ended, before it is answered.
+	Outcome(c durward.Call, d durward.Decision, r durward.Result, err error) error
+}

@@ -1,0 +1,158 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/durward/durward"
+)
+
+// Options are the parts of a Runtime. Source, Policy, Recorder and at least one
+// engine are required.
+type Options struct {
+	Source   Source
+	Policy   Policy
+	Recorder Recorder
+	// Engines are found by the name a tool gives.
+	Engines map[string]Engine
+	// MaxConcurrent bounds the calls that run at once. Zero means 16.
+	MaxConcurrent int
+	// MaxQueue bounds the calls that wait for a slot. Zero means 64; negative none.
+	MaxQueue int
+}
+
+// A Runtime takes calls down the road. It is safe for concurrent use.
+type Runtime struct {
+	source   Source
+	policy   Policy
+	recorder Recorder
+	engines  map[string]Engine
+	gate     *gate
+
+	mu      sync.Mutex
+	closed  bool                                  // guarded by mu
+	calls   map[durward.CallID]context.CancelFunc // guarded by mu
+	drained chan struct{}                         // closed when closed and calls is empty
+}
+
+// New makes a Runtime.
+func New(o Options) (*Runtime, error) {
+	if o.Source == nil || o.Policy == nil || o.Recorder == nil || len(o.Engines) == 0 {
+		return nil, errors.New("core: source, policy, recorder and an engine are required")
+	}
+	return &Runtime{
+		source: o.Source, policy: o.Policy, recorder: o.Recorder, engines: o.Engines,
+		gate:    newGate(withDefault(o.MaxConcurrent, 16), max(0, withDefault(o.MaxQueue, 64))),
+		calls:   make(map[durward.CallID]context.CancelFunc),
+		drained: make(chan struct{}),
+	}, nil
+}
+
+func withDefault(n, d int) int {
+	if n == 0 {
+		return d
+	}
+	return n
+}
+
+// Do runs one call to its end.
+//
+// The result is meaningful together with an error of kind Timeout, Cancelled or
+// TooLarge: it holds what was captured until then.
+func (r *Runtime) Do(ctx context.Context, c durward.Call) (durward.Result, error) {
+	j, err := r.begin(ctx, c)
+	if err != nil {
+		return durward.Result{}, err
+	}
+	result, err := j.run()
+	return j.end(result, err)
+}
+
+// Open starts one call and lets it go on as a session. The end of ctx cancels the
+// session, so ctx must live as long as the session is to. events may be nil.
+func (r *Runtime) Open(ctx context.Context, c durward.Call, events durward.Events) (durward.Session, error) {
+	j, err := r.begin(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := j.open(events)
+	if err != nil {
+		_, err = j.end(durward.Result{}, err)
+		return nil, err
+	}
+	return follow(j, inner, events), nil
+}
+
+// Preview takes a call as far as prepare and says what was decided. Nothing is run
+// and nothing is recorded.
+func (r *Runtime) Preview(ctx context.Context, c durward.Call) (durward.Decision, error) {
+	j := &job{runtime: r, ctx: ctx, call: stamp(c)}
+	if err := j.decide(); err != nil {
+		return j.refusal(err), nil
+	}
+	return j.decision, j.prepared.Close()
+}
+
+// Shutdown refuses further calls and waits for those in flight. When ctx ends first
+// it cancels them, and still waits until they are over.
+func (r *Runtime) Shutdown(ctx context.Context) {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		r.closeIfDrained()
+	}
+	r.mu.Unlock()
+	select {
+	case <-r.drained:
+		return
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	for _, cancel := range r.calls {
+		cancel()
+	}
+	r.mu.Unlock()
+	<-r.drained
+}
+
+func (r *Runtime) enlist(id durward.CallID, cancel context.CancelFunc) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return &durward.Error{
+			Reason: durward.ShuttingDown, Op: "admit", Retry: true, Hint: "try again after the restart",
+		}
+	}
+	if _, taken := r.calls[id]; taken {
+		return &durward.Error{Reason: durward.BadCall, Op: "admit", Err: fmt.Errorf("call id %s is in use", id)}
+	}
+	r.calls[id] = cancel
+	return nil
+}
+
+func (r *Runtime) dismiss(id durward.CallID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.calls, id)
+	r.closeIfDrained()
+}
+
+func (r *Runtime) closeIfDrained() {
+	if r.closed && len(r.calls) == 0 {
+		close(r.drained)
+	}
+}
+
+// stamp gives a call the id and the trace it came without.
+func stamp(c durward.Call) durward.Call {
+	if c.ID == "" {
+		c.ID = newCallID(time.Now())
+	}
+	if c.Trace.IsZero() {
+		c.Trace = newTrace()
+	}
+	return c
+}
