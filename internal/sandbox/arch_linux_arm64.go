@@ -1,0 +1,3 @@
+package sandbox
+
+const elfMachine = 183 // EM_AARCH64

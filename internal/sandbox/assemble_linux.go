@@ -1,0 +1,127 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// A step is a [Call] as the assembly of vfork and of the reaper reads it.
+type step struct {
+	nr   uintptr
+	args [6]uintptr
+	// out, unless zero, is the address that receives the result: an argument of a
+	// later step.
+	out uintptr
+	// allow is an error number to pass over, or all ones for any.
+	allow uintptr
+}
+
+const (
+	wordSize  = 8
+	stepWords = int(unsafe.Sizeof(step{}) / wordSize)
+	endOfList = ^uint64(0)
+)
+
+// An assembler lays calls and their data out in memory that will stand at base.
+type assembler struct {
+	base uintptr
+	buf  []byte
+	// argv and envp are the addresses of the arguments that take the reaper's own
+	// vectors; zero when no call of a list has such an argument.
+	argv, envp uintptr
+}
+
+// assembleHere lays a list out in memory of our own. The memory must be kept alive
+// while the address is in use.
+func assembleHere(list []Call) (memory []uint64, addr uintptr) {
+	var size assembler
+	size.list(list)
+	memory = make([]uint64, len(size.buf)/wordSize)
+	base := unsafe.Pointer(unsafe.SliceData(memory))
+	a := assembler{base: uintptr(base), buf: unsafe.Slice((*byte)(base), len(size.buf))[:0]}
+	return memory, a.list(list)
+}
+
+// list appends the data of the calls and then their steps, and gives the address of
+// the first step.
+func (a *assembler) list(calls []Call) uintptr {
+	args := make([][6]uintptr, len(calls))
+	for i, c := range calls {
+		for k, arg := range c.Args {
+			args[i][k] = a.value(arg)
+		}
+	}
+	first := a.next()
+	out := make([]uintptr, len(calls))
+	for i, c := range calls {
+		for k, arg := range c.Args {
+			slot := first + uintptr((i*stepWords+1+k)*wordSize)
+			switch arg.kind {
+			case argResult:
+				out[arg.n] = slot
+			case argArgv:
+				a.argv = slot
+			case argEnvp:
+				a.envp = slot
+			}
+		}
+	}
+	for i, c := range calls {
+		a.word(uint64(c.NR))
+		for _, v := range args[i] {
+			a.word(uint64(v))
+		}
+		a.word(uint64(out[i]))
+		a.word(uint64(c.Allow))
+	}
+	a.word(endOfList)
+	return first
+}
+
+// value appends what an argument points to and gives the argument's value.
+func (a *assembler) value(arg Arg) uintptr {
+	switch arg.kind {
+	case argNumber:
+		return arg.n
+	case argData:
+		return a.bytes(arg.data)
+	case argStrings:
+		return a.vector(arg.list)
+	}
+	return 0 // written when it is known
+}
+
+func (a *assembler) vector(list []string) uintptr {
+	addr := make([]uintptr, len(list))
+	for i, s := range list {
+		addr[i] = a.next()
+		a.buf = append(a.buf, s...)
+		a.buf = append(a.buf, 0)
+		a.align()
+	}
+	first := a.next()
+	for _, p := range addr {
+		a.word(uint64(p))
+	}
+	a.word(0)
+	return first
+}
+
+func (a *assembler) bytes(b []byte) uintptr {
+	addr := a.next()
+	a.buf = append(a.buf, b...)
+	a.align()
+	return addr
+}
+
+func (a *assembler) next() uintptr { return a.base + uintptr(len(a.buf)) }
+
+func (a *assembler) word(w uint64) { a.buf = binary.NativeEndian.AppendUint64(a.buf, w) }
+
+func (a *assembler) align() {
+	for len(a.buf)%wordSize != 0 {
+		a.buf = append(a.buf, 0)
+	}
+}

@@ -1,0 +1,91 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+)
+
+// A Call is one planned system call: pure data, to be run by code that can neither
+// allocate nor call into Go. A list of them ends with one that executes a program.
+type Call struct {
+	// Name says what the call is for, in the words of an error: "own session".
+	Name string
+	NR   uintptr
+	Args []Arg
+	// Allow is an error to pass over; zero allows none, AnyError every one.
+	Allow syscall.Errno
+}
+
+// AnyError passes over every error of a call.
+const AnyError = ^syscall.Errno(0)
+
+// An Arg is one argument of a Call.
+type Arg struct {
+	kind argKind
+	n    uintptr
+	data []byte
+	list []string
+}
+
+type argKind uint8
+
+const (
+	argNumber argKind = iota
+	// argData is the address of the bytes in data.
+	argData
+	// argResult is what call number n of the same list returned.
+	argResult
+	// argStrings is the address of a null-terminated array of C strings.
+	argStrings
+	// argArgv and argEnvp are the vectors the reaper itself was executed with.
+	argArgv
+	argEnvp
+)
+
+func number[T ~int | ~uint | ~uintptr | ~uint32 | ~int64 | ~uint64](n T) Arg {
+	return Arg{n: uintptr(n)}
+}
+func data(b []byte) Arg        { return Arg{kind: argData, data: b} }
+func text(s string) Arg        { return data(append([]byte(s), 0)) }
+func result(call int) Arg      { return Arg{kind: argResult, n: uintptr(call)} }
+func vector(list []string) Arg { return Arg{kind: argStrings, list: list} }
+func reaperArgv() Arg          { return Arg{kind: argArgv} }
+func reaperEnvp() Arg          { return Arg{kind: argEnvp} }
+func (c Call) String() string  { return fmt.Sprintf("%s: %s", c.Name, c.expression()) }
+func (c Call) allows() uintptr { return uintptr(c.Allow) }
+func (a Arg) isText() bool {
+	return len(a.data) > 0 && a.data[len(a.data)-1] == 0 && printable(a.data[:len(a.data)-1])
+}
+func printable(b []byte) bool {
+	return strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+func (c Call) expression() string {
+	parts := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		parts[i] = a.String()
+	}
+	return fmt.Sprintf("%s(%s)", syscallName(c.NR), strings.Join(parts, ", "))
+}
+
+// String gives the argument as a reader of the plan sees it.
+func (a Arg) String() string {
+	switch a.kind {
+	case argData:
+		if a.isText() {
+			return fmt.Sprintf("%q", a.data[:len(a.data)-1])
+		}
+		return fmt.Sprintf("{%x}", a.data)
+	case argResult:
+		return fmt.Sprintf("result %d", a.n)
+	case argStrings:
+		return fmt.Sprintf("%q", a.list)
+	case argArgv:
+		return "argv"
+	case argEnvp:
+		return "envp"
+	}
+	return fmt.Sprintf("%d", int64(a.n))
+}

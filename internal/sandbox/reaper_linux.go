@@ -1,0 +1,205 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The reaper is the first process of a call, and process 1 where the call has its own
+// process-id space. A command cannot be process 1 itself: the kernel would not let
+// TERM, SEGV or ABRT end it. The reaper starts the command as its child, adopts and
+// reaps whatever the command leaves behind, passes signals on, reports the command's
+// raw wait status, and takes the whole tree with it when it ends: which it does when
+// nothing is left, and when its control pipe closes, as it does when we die.
+//
+// Its instructions are an assembly function of this program, wrapped in an ELF file
+// when the first command is run. It is told what to do by a [reaperBlock].
+
+// reaper is the text of the reaper; it is never called.
+func reaper()
+
+// reaperText gives the address of the first instruction of reaper.
+func reaperText() *byte
+
+// Descriptors of the reaper, and of the command until it is executed.
+const (
+	reaperControlFD = 3 // read end: the block, then one byte per signal; its end ends the call
+	reaperStatusFD  = 4 // write end: records
+	reaperProgramFD = 5 // the program to execute
+	reaperKillFD    = 6 // cgroup.kill, where the call lives in a cgroup
+	reaperSignalFD  = 15
+	firstSpareFD    = 16
+)
+
+// Where things stand in the reaper's memory. Both addresses load with one instruction
+// on either architecture, and both are multiples of every page size.
+const (
+	reaperCode = 0x400000
+	reaperBase = 0x10000000
+)
+
+const (
+	rusageSize  = 144
+	scratchSize = 4096
+	// blockMax bounds a block by what a pipe takes without a reader.
+	blockMax = 32 << 10
+)
+
+// A reaperBlock is what the reaper is told, at address reaperBase. What is sent is
+// the header and as much of code as is in use.
+type reaperBlock struct {
+	size uint64 // bytes sent, from here on
+	// Lists: before and after the fork in the reaper, in the command's process
+	// between, and at the end.
+	before, command, after, end uint64
+	argv, envp                  uint64 // addresses that receive the reaper's own vectors
+	cloneFlags                  uint64 // of the command's process
+	// children is the address of the path of the list of our children, when they are
+	// to be killed one by one at the end.
+	children uint64
+	polls    [2]unix.PollFd
+	pause    unix.Timespec
+	record   record
+	wstatus  uint64
+	rusage   [rusageSize]byte
+	code     [blockMax]byte
+	scratch  [scratchSize]byte
+}
+
+// A record is what the reaper reports through the status pipe.
+type record struct {
+	kind, a, b, c uint32
+	rusage        [rusageSize]byte
+}
+
+// Kinds of records.
+const (
+	recordFailed  = 1 // a: index of the step (all ones: fork), b: error, c: list
+	recordStarted = 2 // a: process id, as the reaper sees it
+	recordExited  = 3 // a: wait status, b: 1 when nothing else is left
+)
+
+// reaperLists are the calls of a block.
+type reaperLists struct {
+	before, command, after, end []Call
+	cloneFlags                  uintptr
+	sweep                       bool
+}
+
+var errBlockTooLarge = errors.New("the plan does not fit the reaper's block")
+
+// encode lays the block out as it is sent.
+func (l reaperLists) encode() ([]byte, error) {
+	const header = unsafe.Offsetof(reaperBlock{}.code)
+	b := reaperBlock{
+		cloneFlags: uint64(l.cloneFlags),
+		polls: [2]unix.PollFd{
+			{Fd: reaperControlFD, Events: unix.POLLIN}, {Fd: reaperSignalFD, Events: unix.POLLIN},
+		},
+		pause: unix.Timespec{Nsec: 1e6},
+	}
+	a := assembler{base: reaperBase + header}
+	b.before = uint64(a.list(l.before))
+	b.command = uint64(a.list(l.command))
+	b.after = uint64(a.list(l.after))
+	b.end = uint64(a.list(l.end))
+	if l.sweep {
+		b.children = uint64(a.bytes([]byte("/proc/thread-self/children\x00")))
+	}
+	unused := uint64(a.bytes(make([]byte, 2*wordSize)))
+	b.argv, b.envp = uint64(a.argv), uint64(a.envp)
+	if b.argv == 0 {
+		b.argv, b.envp = unused, unused
+	}
+	if len(a.buf) > blockMax {
+		return nil, errBlockTooLarge
+	}
+	b.size = uint64(header) + uint64(len(a.buf))
+	head := unsafe.Slice((*byte)(unsafe.Pointer(&b)), header)
+	return append(append(make([]byte, 0, b.size), head...), a.buf...), nil
+}
+
+// reaperProgram gives a descriptor of the reaper's program, in memory that nobody can
+// change any more.
+var reaperProgram = sync.OnceValues(func() (*os.File, error) {
+	code, err := reaperInstructions()
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("durward-reaper", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("memfd_create: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "durward-reaper")
+	if _, err := f.Write(elfFile(code)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	return f, nil
+})
+
+// reaperInstructions copies the reaper's text up to the mark behind it.
+func reaperInstructions() ([]byte, error) {
+	const longest = 4096
+	window := unsafe.Slice(reaperText(), longest)
+	end := bytes.Index(window, []byte("<end reaper>"))
+	if end < 0 {
+		return nil, errors.New("the reaper's text has no end mark")
+	}
+	return bytes.Clone(window[:end]), nil
+}
+
+// elfFile wraps instructions in the smallest static program: one segment to execute
+// and one of zeroes for the block.
+func elfFile(code []byte) []byte {
+	const (
+		fileHeader, programHeader = 64, 56
+		headers                   = fileHeader + 3*programHeader
+		executeRead, readWrite    = 5, 6
+		load, gnuStack            = 1, 0x6474e551
+		page                      = 0x10000
+	)
+	le := binary.LittleEndian
+	b := make([]byte, 0, headers+len(code))
+	b = append(b, 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	b = le.AppendUint16(b, 2) // ET_EXEC
+	b = le.AppendUint16(b, elfMachine)
+	b = le.AppendUint32(b, 1)
+	b = le.AppendUint64(b, reaperCode+headers) // entry
+	b = le.AppendUint64(b, fileHeader)         // program headers
+	b = le.AppendUint64(b, 0)                  // no section headers
+	b = le.AppendUint32(b, 0)
+	for _, half := range []uint16{fileHeader, programHeader, 3, 0, 0, 0} {
+		b = le.AppendUint16(b, half)
+	}
+	size := uint64(headers + len(code))
+	for _, p := range []struct {
+		kind, flags            uint32
+		addr, inFile, inMemory uint64
+	}{
+		{load, executeRead, reaperCode, size, size},
+		{load, readWrite, reaperBase, 0, uint64(unsafe.Sizeof(reaperBlock{}))},
+		{gnuStack, readWrite, 0, 0, 0},
+	} {
+		b = le.AppendUint32(b, p.kind)
+		b = le.AppendUint32(b, p.flags)
+		for _, v := range []uint64{0, p.addr, p.addr, p.inFile, p.inMemory, page} {
+			b = le.AppendUint64(b, v)
+		}
+	}
+	return append(b, code...)
+}

@@ -1,0 +1,77 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+// A vforkCall is what the assembly of vfork reads and writes. It lives on the heap:
+// a child that shares our memory holds addresses inside it.
+type vforkCall struct {
+	nr   uintptr // clone or clone3
+	args [5]uintptr
+	list uintptr // run by the child; its last step executes a program
+	// block is the mask during the call, mask the one that was in force before.
+	block, mask uint64
+	// failStep and failErrno are written by a child whose step failed.
+	failStep, failErrno uintptr
+
+	clone3 clone3Args
+	pidfd  int32
+}
+
+// clone3Args is struct clone_args of the kernel.
+type clone3Args struct {
+	flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, cgroup uint64
+}
+
+// vfork starts a child that shares our memory and runs call.list, and returns when
+// the child has executed a program or ended. It gives the process id, or a negated
+// error number when no child was made. The calling thread is stopped meanwhile, with
+// every signal blocked; the child never runs Go code, so none of the runtime's state
+// has to be guarded.
+func vfork(call *vforkCall) (pid int)
+
+// Memory is shared with the child instead of copied because copying the page tables
+// of a large process takes milliseconds.
+const (
+	vforkFlags      = syscall.CLONE_VM | syscall.CLONE_VFORK | clonePidfd
+	clonePidfd      = 0x1000
+	cloneIntoCgroup = 0x200000000
+	sysClone3       = 435
+)
+
+// spawn runs a list of calls in a new process and gives its id and a descriptor for
+// it. The namespaces to make are in flags. When cgroup is not negative, the child is
+// born in the cgroup that this descriptor names.
+//
+// When a call fails the child has ended but still waits to be reaped, so pidfd is
+// valid together with the error.
+func spawn(flags uintptr, cgroup int, list []Call) (pidfd int, err error) {
+	code, addr := assembleHere(list)
+	call := &vforkCall{block: ^uint64(0), list: addr, pidfd: -1}
+	pidfdAddr := uintptr(unsafe.Pointer(&call.pidfd))
+	if cgroup < 0 {
+		call.nr = syscall.SYS_CLONE
+		call.args = [5]uintptr{vforkFlags | flags | uintptr(syscall.SIGCHLD), 0, pidfdAddr}
+	} else {
+		call.clone3 = clone3Args{
+			flags: uint64(vforkFlags|flags) | cloneIntoCgroup, pidfd: uint64(pidfdAddr),
+			exitSignal: uint64(syscall.SIGCHLD), cgroup: uint64(cgroup),
+		}
+		call.nr = sysClone3
+		call.args = [5]uintptr{uintptr(unsafe.Pointer(&call.clone3)), unsafe.Sizeof(call.clone3)}
+	}
+	pid := vfork(call)
+	runtime.KeepAlive(code)
+	if pid < 0 {
+		return -1, &StepError{Step: "clone", Errno: syscall.Errno(-pid)}
+	}
+	if call.failErrno != 0 {
+		return int(call.pidfd), &StepError{Step: list[call.failStep].Name, Errno: syscall.Errno(call.failErrno)}
+	}
+	return int(call.pidfd), nil
+}
