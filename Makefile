@@ -1,0 +1,65 @@
+# Builds and checks durward. It needs make and a way to the Go module proxy; what else
+# is missing the scripts get, or name.
+
+GO       := scripts/go
+TOOL     := $(GO) tool -modfile=tools/go.mod
+VERSION   = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 20m
+FUZZ     ?= .
+
+# The version comes from git describe; stamping by go fails in a checkout that belongs
+# to somebody else.
+export GOFLAGS := -buildvcs=false $(GOFLAGS)
+
+# Packages whose tests differ between root and everybody else.
+UNPRIVILEGED := ./internal/audit ./internal/engine/process ./internal/fsroot ./internal/sandbox
+
+# $(call tagged,TAG) lists the packages with tests behind a build tag.
+tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xargs -r dirname | sort -u)
+
+.NOTPARALLEL:
+.PHONY: build test need lint cross unit abuse e2e fuzz-short unprivileged bench fuzz help
+
+build: ## bin/durward, one static program
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/durward ./cmd/durward
+
+test: need lint cross unit abuse e2e fuzz-short unprivileged ## everything that must hold
+
+need:
+	@scripts/need gcc libc git ps
+
+lint: ## gofumpt, go vet and staticcheck; any finding fails
+	@found=$$($(TOOL) gofumpt -l .) || exit; test -z "$$found" || { echo "not gofumpt-ed:" $$found; exit 1; }
+	$(GO) vet -tags abuse,e2e ./...
+	$(TOOL) staticcheck -tags abuse,e2e ./...
+
+cross: ## build and vet for the other systems
+	@set -e; for target in linux/arm64 darwin/arm64 windows/amd64; do \
+		echo "build and vet for $$target"; \
+		export GOOS=$${target%/*} GOARCH=$${target#*/}; \
+		$(GO) build ./... && $(GO) vet ./...; \
+	done
+
+unit: ## the tests, with the race detector
+	$(GO) test -race ./...
+
+abuse: ## hostile commands, and many at once
+	$(if $(call tagged,abuse),$(GO) test -race -tags abuse $(call tagged,abuse))
+
+e2e: ## the program against real clients
+	$(if $(call tagged,e2e),$(GO) test -tags e2e $(call tagged,e2e))
+
+fuzz-short: ## a few seconds for each fuzz target
+	scripts/fuzz 180s . 5s
+
+unprivileged: ## the tests of what root may do and others may not, as such another
+	$(if $(filter 0,$(shell id -u)),$(GO) test -race -tags abuse -exec $(CURDIR)/scripts/unprivileged $(UNPRIVILEGED))
+
+bench: ## ratios against a floor measured in the same run
+	$(GO) run ./bench
+
+fuzz: ## long fuzzing: make fuzz FUZZTIME=20m FUZZ='policy|netguard'
+	scripts/fuzz $(FUZZTIME) '$(FUZZ)'
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
