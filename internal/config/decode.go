@@ -1,0 +1,160 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Decoder turns nodes into the caller's own types and notes every mistake on the way.
+// Its methods report by their second result whether the value could be used. The zero
+// value is ready.
+type Decoder struct {
+	problems Problems
+}
+
+// Fields says what is to be done with each member a mapping may have.
+type Fields map[string]func(*Node)
+
+// Problem notes a mistake at n.
+func (d *Decoder) Problem(n *Node, format string, args ...any) {
+	d.problems.Add(n.Where, format, args...)
+}
+
+// Err gives all mistakes as [Problems], in the order of their places, or nil.
+func (d *Decoder) Err() error { return d.problems.Err() }
+
+// Fields calls the function of each member of the mapping n, in the order of the
+// document. A member without one is a mistake.
+func (d *Decoder) Fields(n *Node, fields Fields) {
+	d.Map(n, func(f Field) {
+		decode, ok := fields[f.Name]
+		if !ok {
+			d.problems.Add(f.Where, "unknown field %q%s", f.Name, didYouMean(f.Name, slices.Collect(maps.Keys(fields))))
+			return
+		}
+		decode(f.Value)
+	})
+}
+
+// Map calls each for every member of the mapping n.
+func (d *Decoder) Map(n *Node, each func(Field)) {
+	if !d.is(n, Map) {
+		return
+	}
+	for _, f := range n.Fields {
+		each(f)
+	}
+}
+
+// List calls each for every item of the list n.
+func (d *Decoder) List(n *Node, each func(*Node)) {
+	if !d.is(n, List) {
+		return
+	}
+	for _, item := range n.Items {
+		each(item)
+	}
+}
+
+// String gives a string. Other scalars are not turned into one: what 1.10 or no would
+// become is anybody's guess.
+func (d *Decoder) String(n *Node) (string, bool) {
+	switch n.Kind {
+	case Bool, Int, Float:
+		d.Problem(n, "%s must be a string, not %s; put it in quotes: %q", n.name(), n.Kind, n.Text)
+		return "", false
+	}
+	return n.Text, d.is(n, String)
+}
+
+// Bool gives a boolean.
+func (d *Decoder) Bool(n *Node) (value, ok bool) {
+	return strings.EqualFold(n.Text, "true"), d.is(n, Bool)
+}
+
+// Int gives an integer between low and high.
+func (d *Decoder) Int(n *Node, low, high int64) (int64, bool) {
+	if !d.is(n, Int) {
+		return 0, false
+	}
+	value, err := strconv.ParseInt(strings.ReplaceAll(n.Text, "_", ""), intBase(n.Text), 64)
+	if err != nil || value < low || value > high {
+		d.Problem(n, "%s must be between %d and %d, not %s", n.name(), low, high, n.Text)
+		return 0, false
+	}
+	return value, true
+}
+
+// Word gives a string out of words.
+func (d *Decoder) Word(n *Node, words ...string) (string, bool) {
+	text, ok := d.String(n)
+	if !ok {
+		return "", false
+	}
+	if !slices.Contains(words, text) {
+		d.Problem(n, "%s must be one of %s, not %q%s", n.name(), strings.Join(words, ", "), text, didYouMean(text, words))
+		return "", false
+	}
+	return text, true
+}
+
+func (d *Decoder) is(n *Node, want Kind) bool {
+	if n.Kind == want {
+		return true
+	}
+	d.Problem(n, "%s must be %s, not %s", n.name(), want, n.Kind)
+	return false
+}
+
+// intBase is 0, by which 0x and 0o are understood, but for plain decimals.
+func intBase(text string) int {
+	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0o") {
+		return 0
+	}
+	return 10
+}
+
+// didYouMean gives ` (did you mean "x"?)` for the known word nearest to word, or "".
+func didYouMean(word string, known []string) string {
+	best, least := "", max(len(word)/2, 2)
+	slices.Sort(known)
+	for _, k := range known {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
+			best, least = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", best)
+}
+
+// distance counts the letters to add, drop, change or swap to come from a to b.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return len(a) + len(b)
+	}
+	var rows [3][64 + 1]int
+	before, last, row := &rows[0], &rows[1], &rows[2]
+	for j := range b {
+		last[j+1] = j + 1
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

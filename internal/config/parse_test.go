@@ -1,0 +1,173 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/durward/durward/internal/config"
+)
+
+// show gives a tree in one line: kinds by their brackets, scalars as kind and text.
+func show(n *config.Node) string {
+	var parts []string
+	switch n.Kind {
+	case config.List:
+		for _, item := range n.Items {
+			parts = append(parts, show(item))
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	case config.Map:
+		for _, f := range n.Fields {
+			parts = append(parts, f.Name+"="+show(f.Value))
+		}
+		return "{" + strings.Join(parts, " ") + "}"
+	case config.Null:
+		return "null"
+	}
+	return fmt.Sprintf("%s:%s", n.Kind, n.Text)
+}
+
+func TestParseGivesTheTree(t *testing.T) {
+	for _, test := range []struct{ name, file, text, want string }{
+		{"words that other versions take for booleans", "a.yaml", "[yes, no, on, off, y, N]", "[a string:yes a string:no a string:on a string:off a string:y a string:N]"},
+		{"booleans", "a.yaml", "[true, False]", "[a boolean:true a boolean:False]"},
+		{"integers", "a.yaml", "[1, -2, 1_000, 0x1F, 0o17, 0]", "[an integer:1 an integer:-2 an integer:1_000 an integer:0x1F an integer:0o17 an integer:0]"},
+		{"not integers", "a.yaml", "[017, 1__0, _1, 1_, 1:30, 0b1]", "[a string:017 a string:1__0 a string:_1 a string:1_ a string:1:30 a string:0b1]"},
+		{"numbers", "a.yaml", "[1.5, 1e3, .inf]", "[a number:1.5 a number:1e3 a number:.inf]"},
+		{"dates and merge keys are strings", "a.yaml", "{a: 2026-01-02, <<: b}", "{a=a string:2026-01-02 <<=a string:b}"},
+		{"quotes make strings", "a.yaml", `{a: "1", b: 'true', c: ""}`, "{a=a string:1 b=a string:true c=a string:}"},
+		{"core tags", "a.yaml", "[!!str 5, !!int 5]", "[a string:5 an integer:5]"},
+		{"nothing", "a.yaml", "# only words\n", "null"},
+		{"an empty document", "a.yaml", "---\n...\n", "null"},
+		{"a byte order mark", "a.yaml", "\ufeffa: 1\n", "{a=an integer:1}"},
+		{"json", "a.json", `{"a": [1, -2, 1.5, true, null, "x"], "b": {}}`, "{a=[an integer:1 an integer:-2 a number:1.5 a boolean:true null a string:x] b={}}"},
+		{"json by its first byte", "policy", ` {"a": "é😀"}`, "{a=a string:é😀}"},
+		{"json escapes", "a.json", `["\ud83d\ude00", "\\ud83d", "\ufffd"]`, "[a string:😀 a string:\\ud83d a string:\ufffd]"},
+		{"yaml may be written as json", "a.yaml", `{"a": [1, {"b": null}]}`, "{a=[an integer:1 {b=null}]}"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n, err := config.Parse(test.file, []byte(test.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := show(n); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name, file, text string
+		want             []string
+	}{
+		{"duplicate keys at every depth", "a.yaml", "a: 1\nb: {c: 1, c: 2}\na: 3\n", []string{
+			`a.yaml:2:11: duplicate field "c" (first on line 2)`, `a.yaml:3:1: duplicate field "a" (first on line 1)`,
+		}},
+		{"duplicate keys in json", "a.json", "{\"a\": 1,\n \"é\": {}, \"a\": 2}", []string{`a.json:2:11: duplicate field "a" (first on line 1)`}},
+		{"an anchor and its alias", "a.yaml", "a: &x 1\nb: *x\n", []string{
+			"a.yaml:1:4: the anchor &x is not accepted", "a.yaml:2:4: the alias *x is not accepted; write the value out",
+		}},
+		{"tags of one's own", "a.yaml", "a: !secret x\nb: !!binary aGk=\n!k c: !m {}\nd: !n []\n", []string{
+			"a.yaml:1:4: the tag !secret is not accepted", "a.yaml:2:4: the tag !!binary is not accepted",
+			"a.yaml:3:1: the tag !k is not accepted", "a.yaml:3:7: the tag !m is not accepted", "a.yaml:4:4: the tag !n is not accepted",
+		}},
+		{"a tag that lies", "a.yaml", "a: !!int x\n", []string{`a.yaml:1:4: "x" is not an integer, as its tag says`}},
+		{"a second document", "a.yaml", "a: 1\n---\nb: 1\n", []string{"a.yaml:2:1: a second document begins here; there may be only one"}},
+		{"a key that is no word", "a.yaml", "? [a]\n: 1\n", []string{"a.yaml:1:3: a field name must be a plain word"}},
+		{"bytes that are not text", "a.yaml", "a: 1\nb: \xff\n", []string{"a.yaml:2:4: not UTF-8: byte 0xff"}},
+		{"utf-16", "a.yaml", "\xff\xfea\x00", []string{"a.yaml:1:1: not UTF-8: byte 0xff"}},
+		{"control characters", "a.json", "{\"a\":\"\x01\"}", []string{"a.json:1:7: control character U+0001"}},
+		{"half a surrogate pair", "a.json", `["\ud83d", "\ude00 x", "\ud83dA"]`, []string{
+			"a.json:1:2: half of a surrogate pair is not a character", "a.json:1:12: half of a surrogate pair is not a character",
+			"a.json:1:24: half of a surrogate pair is not a character",
+		}},
+		{"yaml in json", "a.json", "{a: 1}", []string{"a.json:1:2: not JSON: invalid character 'a' looking for beginning of object key string"}},
+		{"a comment in json", "policy", "{} # no", []string{"policy:1:4: not JSON: invalid character '#' after top-level value"}},
+		{"a comma too many in json", "a.json", "[1,\n]", []string{"a.json:2:1: not JSON: invalid character ']' looking for beginning of value"}},
+		{"json cut short", "a.json", "{\"a\":\n", []string{"a.json:1:6: not JSON: unexpected end of JSON input"}},
+		{"an empty json file", "a.json", "", []string{"a.json:1:1: not JSON: unexpected end of JSON input"}},
+		{"underscores in json", "a.json", "[1_000]", []string{"a.json:1:3: not JSON: invalid character '_' after array element"}},
+		{"too deep", "a.json", strings.Repeat("[", 70) + strings.Repeat("]", 70), []string{"a.json:1:65: nested deeper than 64 levels"}},
+		{"too deep in yaml", "a.yaml", strings.Repeat("[", 70) + strings.Repeat("]", 70), []string{"a.yaml:1:66: nested deeper than 64 levels"}},
+		{"too deep for the library", "a.yaml", strings.Repeat("[", 20000), []string{"a.yaml:1:10001: exceeded max depth of 10000"}},
+		{"too large", "a.yaml", strings.Repeat("#", config.MaxBytes+1), []string{"a.yaml: the document is over 1048576 bytes"}},
+		{"bad syntax", "a.yaml", "a: 1 b: 2\n", []string{"a.yaml:1:7: mapping values are not allowed in this context"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n, err := config.Parse(test.file, []byte(test.text))
+			if n != nil || err == nil {
+				t.Fatalf("got %v, %v", n, err)
+			}
+			if diff := cmp.Diff(test.want, strings.Split(err.Error(), "\n")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestProblemsAreFoundBehindAWrapping(t *testing.T) {
+	_, err := config.Parse("a.yaml", []byte("a: &x 1\nb: &y 1\n"))
+	if got := config.ProblemsOf(fmt.Errorf("loading: %w", err)); len(got) != 2 || got[1].Where.Line != 2 {
+		t.Errorf("got %v", got)
+	}
+	if got := config.ProblemsOf(errors.New("else")); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"", "a: 1", "{\"a\": [1]}", "--- !x &y\n? *z\n: |\n  t\n", "...", "%TAG ! x\n---\n!a b: c", "\"\\ud800\""} {
+		f.Add("a.yaml", []byte(seed))
+		f.Add("a.json", []byte(seed))
+		f.Add("a", []byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, file string, data []byte) {
+		n, err := config.Parse(file, data)
+		if (n == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", n, err)
+		}
+		for _, p := range config.ProblemsOf(err) {
+			if p.Where.File != file || len(data) <= config.MaxBytes && (p.Where.Line < 1 || p.Where.Column < 1) {
+				t.Errorf("no place: %v", p)
+			}
+		}
+		if n != nil {
+			checkPlaces(t, n)
+		}
+	})
+}
+
+func checkPlaces(t *testing.T, n *config.Node) {
+	t.Helper()
+	if n.Where.Line < 1 || n.Where.Column < 1 {
+		t.Errorf("%s has no place: %v", n.Path, n.Where)
+	}
+	for _, item := range n.Items {
+		checkPlaces(t, item)
+	}
+	for _, f := range n.Fields {
+		checkPlaces(t, f.Value)
+	}
+}
+
+func TestPlacesInJSONCountCharacters(t *testing.T) {
+	n, err := config.Parse("a.json", []byte("{\n \"é\": [true,\n\n  \"ö\", null]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := n.Get("é")
+	var got []string
+	for _, one := range append([]*config.Node{n, list}, list.Items...) {
+		got = append(got, one.Path+" "+one.Where.String())
+	}
+	want := []string{" a.json:1:1", "é a.json:2:7", "é[0] a.json:2:8", "é[1] a.json:4:3", "é[2] a.json:4:8"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
