@@ -89,10 +89,12 @@ func Guarantees() []Guarantee {
 }
 
 // A Requirement is a guarantee that must be held; Kernel asks that the kernel alone
-// holds it (written "mem!").
+// holds it (written "mem!"). Firm asks for it even where the rest of the grant may step
+// down: the operator wrote what this guarantee holds.
 type Requirement struct {
 	Guarantee Guarantee
 	Kernel    bool
+	Firm      bool
 }
 
 // String gives the form a policy uses: "mem", "mem!".
@@ -103,9 +105,18 @@ func (r Requirement) String() string {
 	return string(r.Guarantee)
 }
 
-// Files are the path sets of a grant. All paths are absolute and physical.
+// PrivateTmp stands in Files.Write and Files.Exec for the private, empty temporary
+// directory of a call.
+const PrivateTmp = "@tmp"
+
+// Files are the path sets of a grant. All paths are absolute and physical, but for
+// [PrivateTmp]. Between Read and Write the most specific path wins, Write where both
+// name it; Deny and Protect win over both.
 type Files struct {
 	Read, Write, Deny, Protect, Exec []string
+	// DenyGlobs are patterns of paths to deny, expanded at each run. In the part before
+	// the first wildcard, characters with a meaning are escaped as "[*]".
+	DenyGlobs []string
 	// HostReadOnly shows the whole host read-only instead of a private view.
 	HostReadOnly bool
 	CopyOnWrite  bool
