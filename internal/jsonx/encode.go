@@ -1,0 +1,21 @@
+package jsonx
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Marshal gives v as one line of compact JSON that ends in exactly one newline.
+//
+// It escapes no HTML. A json.RawMessage or json.Number inside v keeps its text but for
+// white space between tokens: numbers are not rounded, members are neither sorted nor
+// dropped. Bytes of a string that are not UTF-8 become U+FFFD.
+func Marshal(v any) ([]byte, error) {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return line.Bytes(), nil
+}
