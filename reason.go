@@ -93,6 +93,10 @@ const (
 	OriginDenied     Reason = "origin_denied"
 	MethodNotAllowed Reason = "method"
 	BadJSON          Reason = "bad_json"
+	Unauthenticated  Reason = "unauthenticated"
+	RequestTimeout   Reason = "request_timeout"
+	RemoteDenied     Reason = "remote_denied"
+	ListenFailed     Reason = "listen_failed"
 )
 
 type reasonRow struct {
@@ -174,6 +178,10 @@ var reasonTable = []reasonRow{
 	{OriginDenied, Denied, "DWD-HTTP-004", "the Host or Origin is not allowed"},
 	{MethodNotAllowed, Invalid, "DWD-HTTP-005", "the method is not allowed"},
 	{BadJSON, Invalid, "DWD-HTTP-006", "the body is not strict JSON"},
+	{Unauthenticated, Denied, "DWD-HTTP-007", "the credential is missing or wrong"},
+	{RequestTimeout, Timeout, "DWD-HTTP-008", "the request took too long to arrive"},
+	{RemoteDenied, Denied, "DWD-HTTP-009", "listening beyond loopback needs authentication"},
+	{ListenFailed, Internal, "DWD-HTTP-010", "the address could not be listened on"},
 }
 
 func (r Reason) row() reasonRow {
