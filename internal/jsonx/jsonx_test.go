@@ -75,8 +75,10 @@ func TestRefusals(t *testing.T) {
 		{"member twice", "{\"a\":1,\n \"a\":2}", 2, 2, `the member "a" stands twice in one object`},
 		{"member twice, spelt apart", `{"a":1,"\u0061":2}`, 1, 8, `the member "a" stands twice in one object`},
 		{"member twice, deep down", `[{"é":{"b":1,"b":1}}]`, 1, 14, `the member "b" stands twice in one object`},
-		{"long name", `{"` + strings.Repeat("k", 100) + `":1,"` + strings.Repeat("k", 100) + `":1}`, 1, 107,
-			`the member "` + strings.Repeat("k", 64) + `"… stands twice in one object`},
+		{
+			"long name", `{"` + strings.Repeat("k", 100) + `":1,"` + strings.Repeat("k", 100) + `":1}`, 1, 107,
+			`the member "` + strings.Repeat("k", 64) + `"… stands twice in one object`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
