@@ -22,6 +22,11 @@ type Call struct {
 	Trace TraceContext
 	// Door is the protocol the call came through: "exec", "site", "mcp", ….
 	Door string
+	// Surface is the part of the door the call came in by, where it has several:
+	// "direct", "mcp".
+	Surface string
+	// Client is what the client says of itself. It is recorded, never trusted.
+	Client Client
 	// ClientID is the id the client gave its own request, verbatim. It is recorded,
 	// never trusted.
 	ClientID string
@@ -31,6 +36,10 @@ type Call struct {
 	Argv []string
 	// Input holds exactly the caller's bytes, already checked to be strict JSON.
 	Input json.RawMessage
+	// Path and CommandID are the file or program and the command id that the call
+	// names, as the caller wrote them. They are for the record: nothing is decided or
+	// opened by them.
+	Path, CommandID string
 
 	// Env is what the caller adds to the environment; policy decides each name.
 	Env map[string]string
@@ -66,6 +75,11 @@ type Caller struct {
 	Name string
 	// Method says how the name was established: "process", "bearer", "none".
 	Method string
+}
+
+// A Client is the name and version that a client gives itself.
+type Client struct {
+	Name, Version string
 }
 
 // A WindowSize is the size of a terminal in character cells.

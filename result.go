@@ -13,6 +13,9 @@ type Result struct {
 	// Stdout and Stderr hold what was kept of a command's streams. A terminal's
 	// output is all in Stdout.
 	Stdout, Stderr Capture
+	// Content describes what the call read or wrote, where that is neither Output nor
+	// a command's output.
+	Content *Content
 	// Exit is the exit code, nil when a signal ended the command.
 	Exit *int
 	// Signal is the number of the signal that ended the command, or 0.
@@ -40,6 +43,12 @@ func (r Result) ExitStatus() int {
 
 // Truncated reports whether any byte of either stream was dropped.
 func (r Result) Truncated() bool { return r.Stdout.Dropped() > 0 || r.Stderr.Dropped() > 0 }
+
+// Content describes bytes by their number and their SHA-256 in lower-case hexadecimal.
+type Content struct {
+	Bytes  int64
+	SHA256 string
+}
 
 // A Capture is what was kept of one stream. When bytes were dropped they stood
 // between Head and Tail.
