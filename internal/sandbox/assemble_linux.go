@@ -60,7 +60,7 @@ func (a *assembler) list(calls []Call) uintptr {
 			slot := first + uintptr((i*stepWords+1+k)*wordSize)
 			switch arg.kind {
 			case argResult:
-				out[arg.n] = slot
+				out[i-int(arg.n)] = slot
 			case argArgv:
 				a.argv = slot
 			case argEnvp:

@@ -36,7 +36,7 @@ const (
 	argNumber argKind = iota
 	// argData is the address of the bytes in data.
 	argData
-	// argResult is what call number n of the same list returned.
+	// argResult is what the call n places before this one returned.
 	argResult
 	// argStrings is the address of a null-terminated array of C strings.
 	argStrings
@@ -45,23 +45,22 @@ const (
 	argEnvp
 )
 
-func number[T ~int | ~uint | ~uintptr | ~uint32 | ~int64 | ~uint64](n T) Arg {
-	return Arg{n: uintptr(n)}
-}
-func data(b []byte) Arg        { return Arg{kind: argData, data: b} }
-func text(s string) Arg        { return data(append([]byte(s), 0)) }
-func result(call int) Arg      { return Arg{kind: argResult, n: uintptr(call)} }
+func number[T ~int | ~uintptr | ~uint32](n T) Arg { return Arg{n: uintptr(n)} }
+
+// data is the address of these bytes, text that of a C string.
+func data(b []byte) Arg { return Arg{kind: argData, data: b} }
+func text(s string) Arg { return data(append([]byte(s), 0)) }
+
+// result is what the call that stands so many places before this one returns.
+func result(before int) Arg { return Arg{kind: argResult, n: uintptr(before)} }
+
 func vector(list []string) Arg { return Arg{kind: argStrings, list: list} }
 func reaperArgv() Arg          { return Arg{kind: argArgv} }
 func reaperEnvp() Arg          { return Arg{kind: argEnvp} }
-func (c Call) String() string  { return fmt.Sprintf("%s: %s", c.Name, c.expression()) }
-func (c Call) allows() uintptr { return uintptr(c.Allow) }
-func (a Arg) isText() bool {
-	return len(a.data) > 0 && a.data[len(a.data)-1] == 0 && printable(a.data[:len(a.data)-1])
-}
-func printable(b []byte) bool {
-	return strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' || r > '~' }) < 0
-}
+
+// String gives "what for: call(arguments)".
+func (c Call) String() string { return fmt.Sprintf("%s: %s", c.Name, c.expression()) }
+
 func (c Call) expression() string {
 	parts := make([]string, len(c.Args))
 	for i, a := range c.Args {
@@ -70,16 +69,22 @@ func (c Call) expression() string {
 	return fmt.Sprintf("%s(%s)", syscallName(c.NR), strings.Join(parts, ", "))
 }
 
+// cString gives the text of a C string.
+func (a Arg) cString() (string, bool) {
+	s, ok := strings.CutSuffix(string(a.data), "\x00")
+	return s, ok && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
 // String gives the argument as a reader of the plan sees it.
 func (a Arg) String() string {
 	switch a.kind {
 	case argData:
-		if a.isText() {
-			return fmt.Sprintf("%q", a.data[:len(a.data)-1])
+		if s, ok := a.cString(); ok {
+			return fmt.Sprintf("%q", s)
 		}
 		return fmt.Sprintf("{%x}", a.data)
 	case argResult:
-		return fmt.Sprintf("result %d", a.n)
+		return fmt.Sprintf("result -%d", a.n)
 	case argStrings:
 		return fmt.Sprintf("%q", a.list)
 	case argArgv:

@@ -3,12 +3,7 @@
 package sandbox
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"os"
-	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -23,12 +18,6 @@ import (
 //
 // Its instructions are an assembly function of this program, wrapped in an ELF file
 // when the first command is run. It is told what to do by a [reaperBlock].
-
-// reaper is the text of the reaper; it is never called.
-func reaper()
-
-// reaperText gives the address of the first instruction of reaper.
-func reaperText() *byte
 
 // Descriptors of the reaper, and of the command until it is executed.
 const (
@@ -70,7 +59,7 @@ type reaperBlock struct {
 	pause    unix.Timespec
 	record   record
 	wstatus  uint64
-	rusage   [rusageSize]byte
+	rusage   [rusageSize / 8]uint64
 	code     [blockMax]byte
 	scratch  [scratchSize]byte
 }
@@ -78,7 +67,7 @@ type reaperBlock struct {
 // A record is what the reaper reports through the status pipe.
 type record struct {
 	kind, a, b, c uint32
-	rusage        [rusageSize]byte
+	rusage        [rusageSize / 8]uint64
 }
 
 // Kinds of records.
@@ -126,80 +115,4 @@ func (l reaperLists) encode() ([]byte, error) {
 	b.size = uint64(header) + uint64(len(a.buf))
 	head := unsafe.Slice((*byte)(unsafe.Pointer(&b)), header)
 	return append(append(make([]byte, 0, b.size), head...), a.buf...), nil
-}
-
-// reaperProgram gives a descriptor of the reaper's program, in memory that nobody can
-// change any more.
-var reaperProgram = sync.OnceValues(func() (*os.File, error) {
-	code, err := reaperInstructions()
-	if err != nil {
-		return nil, err
-	}
-	fd, err := unix.MemfdCreate("durward-reaper", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, fmt.Errorf("memfd_create: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "durward-reaper")
-	if _, err := f.Write(elfFile(code)); err != nil {
-		f.Close()
-		return nil, err
-	}
-	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("seal: %w", err)
-	}
-	return f, nil
-})
-
-// reaperInstructions copies the reaper's text up to the mark behind it.
-func reaperInstructions() ([]byte, error) {
-	const longest = 4096
-	window := unsafe.Slice(reaperText(), longest)
-	end := bytes.Index(window, []byte("<end reaper>"))
-	if end < 0 {
-		return nil, errors.New("the reaper's text has no end mark")
-	}
-	return bytes.Clone(window[:end]), nil
-}
-
-// elfFile wraps instructions in the smallest static program: one segment to execute
-// and one of zeroes for the block.
-func elfFile(code []byte) []byte {
-	const (
-		fileHeader, programHeader = 64, 56
-		headers                   = fileHeader + 3*programHeader
-		executeRead, readWrite    = 5, 6
-		load, gnuStack            = 1, 0x6474e551
-		page                      = 0x10000
-	)
-	le := binary.LittleEndian
-	b := make([]byte, 0, headers+len(code))
-	b = append(b, 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-	b = le.AppendUint16(b, 2) // ET_EXEC
-	b = le.AppendUint16(b, elfMachine)
-	b = le.AppendUint32(b, 1)
-	b = le.AppendUint64(b, reaperCode+headers) // entry
-	b = le.AppendUint64(b, fileHeader)         // program headers
-	b = le.AppendUint64(b, 0)                  // no section headers
-	b = le.AppendUint32(b, 0)
-	for _, half := range []uint16{fileHeader, programHeader, 3, 0, 0, 0} {
-		b = le.AppendUint16(b, half)
-	}
-	size := uint64(headers + len(code))
-	for _, p := range []struct {
-		kind, flags            uint32
-		addr, inFile, inMemory uint64
-	}{
-		{load, executeRead, reaperCode, size, size},
-		{load, readWrite, reaperBase, 0, uint64(unsafe.Sizeof(reaperBlock{}))},
-		{gnuStack, readWrite, 0, 0, 0},
-	} {
-		b = le.AppendUint32(b, p.kind)
-		b = le.AppendUint32(b, p.flags)
-		for _, v := range []uint64{0, p.addr, p.addr, p.inFile, p.inMemory, page} {
-			b = le.AppendUint64(b, v)
-		}
-	}
-	return append(b, code...)
 }

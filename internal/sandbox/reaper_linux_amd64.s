@@ -1,6 +1,12 @@
 #include "go_asm.h"
 #include "textflag.h"
 
+// MARK stands behind the last instruction of a program: ud2, "<end of text>".
+#define MARK \
+	BYTE $0x0f; BYTE $0x0b; \
+	BYTE $'<'; BYTE $'e'; BYTE $'n'; BYTE $'d'; BYTE $' '; BYTE $'o'; BYTE $'f'; \
+	BYTE $' '; BYTE $'t'; BYTE $'e'; BYTE $'x'; BYTE $'t'; BYTE $'>'; BYTE $0
+
 // The reaper: process 1 of a call. See reaper_linux.go for what it is told and what
 // it reports. It is never run inside this process: its bytes are wrapped in an ELF
 // file of their own. So it may refer to nothing outside itself.
@@ -285,14 +291,51 @@ collect:
 	JEQ  again
 	JMP  die
 
-	// the mark behind the last instruction
-	BYTE $0x0f; BYTE $0x0b     // ud2
-	BYTE $'<'; BYTE $'e'; BYTE $'n'; BYTE $'d'; BYTE $' '; BYTE $'r'; BYTE $'e'
-	BYTE $'a'; BYTE $'p'; BYTE $'e'; BYTE $'r'; BYTE $'>'; BYTE $0; BYTE $0
+	MARK
 	RET
 
 // func reaperText() *byte
 TEXT ·reaperText(SB), NOSPLIT, $0-8
 	LEAQ ·reaper(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
+// The orphan: the program of a probe. It starts a child in a session of its own that
+// sleeps for ever, and exits: with 0, or with 1 when no child could be made.
+
+TEXT ·orphan(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ $17, DI               // SIGCHLD
+	XORL SI, SI
+	XORL DX, DX
+	XORL R10, R10
+	XORL R8, R8
+	MOVL $56, AX               // clone
+	SYSCALL
+	CMPQ AX, $0
+	JEQ  sleeper
+	MOVQ $0, DI
+	JGT  exit
+	MOVQ $1, DI
+exit:
+	MOVL $231, AX              // exit_group
+	SYSCALL
+sleeper:
+	MOVL $112, AX              // setsid
+	SYSCALL
+sleep:
+	XORL DI, DI
+	XORL SI, SI
+	XORL DX, DX
+	XORL R10, R10
+	XORL R8, R8
+	MOVL $271, AX              // ppoll of nothing, without an end
+	SYSCALL
+	JMP  sleep
+	MARK
+	RET
+
+// func orphanText() *byte
+TEXT ·orphanText(SB), NOSPLIT, $0-8
+	LEAQ ·orphan(SB), AX
 	MOVQ AX, ret+0(FP)
 	RET

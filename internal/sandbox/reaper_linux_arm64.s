@@ -1,6 +1,10 @@
 #include "go_asm.h"
 #include "textflag.h"
 
+// MARK stands behind the last instruction of a program: "<end of text>".
+#define MARK \
+	WORD $0x3c000000; WORD $0x20646e65; WORD $0x7420666f; WORD $0x3e747865
+
 // The reaper: process 1 of a call. See reaper_linux.go for what it is told and what
 // it reports. It is never run inside this process: its bytes are wrapped in an ELF
 // file of their own. So it may refer to nothing outside itself.
@@ -284,15 +288,47 @@ collect:
 	BEQ  again
 	B    die
 
-	// the mark behind the last instruction: udf, "<end reaper>"
-	WORD $0x00000b0f
-	WORD $0x646e653c
-	WORD $0x61657220
-	WORD $0x3e726570
+	MARK
 	RET
 
 // func reaperText() *byte
 TEXT ·reaperText(SB), NOSPLIT, $0-8
 	MOVD $·reaper(SB), R0
+	MOVD R0, ret+0(FP)
+	RET
+
+// The orphan: the program of a probe. It starts a child in a session of its own that
+// sleeps for ever, and exits: with 0, or with 1 when no child could be made.
+
+TEXT ·orphan(SB), NOSPLIT|NOFRAME, $0-0
+	MOVD $17, R0               // SIGCHLD
+	MOVD ZR, R1
+	MOVD ZR, R2
+	MOVD ZR, R3
+	MOVD ZR, R4
+	MOVD $220, R8              // clone
+	SVC
+	CBZ  R0, sleeper
+	LSR  $63, R0               // 1 for an error, 0 for a process id
+	MOVD $94, R8               // exit_group
+	SVC
+sleeper:
+	MOVD $157, R8              // setsid
+	SVC
+sleep:
+	MOVD ZR, R0
+	MOVD ZR, R1
+	MOVD ZR, R2
+	MOVD ZR, R3
+	MOVD ZR, R4
+	MOVD $73, R8               // ppoll of nothing, without an end
+	SVC
+	B    sleep
+	MARK
+	RET
+
+// func orphanText() *byte
+TEXT ·orphanText(SB), NOSPLIT, $0-8
+	MOVD $·orphan(SB), R0
 	MOVD R0, ret+0(FP)
 	RET

@@ -8,11 +8,55 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syscallName names a call of a plan; a number stands for one no plan uses.
+// syscallName names a call of a plan.
 func syscallName(nr uintptr) string {
 	switch nr {
+	case unix.SYS_CLOSE:
+		return "close"
+	case unix.SYS_CLOSE_RANGE:
+		return "close_range"
+	case unix.SYS_DUP3:
+		return "dup3"
+	case unix.SYS_EXECVE:
+		return "execve"
+	case unix.SYS_EXECVEAT:
+		return "execveat"
+	case unix.SYS_FACCESSAT:
+		return "faccessat"
+	case unix.SYS_FCHDIR:
+		return "fchdir"
 	case unix.SYS_FCNTL:
 		return "fcntl"
+	case unix.SYS_IOCTL:
+		return "ioctl"
+	case unix.SYS_OPENAT:
+		return "openat"
+	case unix.SYS_PRCTL:
+		return "prctl"
+	case unix.SYS_PRLIMIT64:
+		return "prlimit64"
+	case unix.SYS_RT_SIGACTION:
+		return "rt_sigaction"
+	case unix.SYS_RT_SIGPROCMASK:
+		return "rt_sigprocmask"
+	case unix.SYS_SETGROUPS:
+		return "setgroups"
+	case unix.SYS_SETPRIORITY:
+		return "setpriority"
+	case unix.SYS_SETRESGID:
+		return "setresgid"
+	case unix.SYS_SETRESUID:
+		return "setresuid"
+	case unix.SYS_SETSID:
+		return "setsid"
+	case unix.SYS_SIGNALFD4:
+		return "signalfd4"
+	case unix.SYS_UMASK:
+		return "umask"
+	case unix.SYS_UNSHARE:
+		return "unshare"
+	case unix.SYS_WRITE:
+		return "write"
 	}
-	return "syscall " + strconv.Itoa(int(nr))
+	return "syscall" + strconv.Itoa(int(nr))
 }

@@ -50,7 +50,7 @@ const (
 //
 // When a call fails the child has ended but still waits to be reaped, so pidfd is
 // valid together with the error.
-func spawn(flags uintptr, cgroup int, list []Call) (pidfd int, err error) {
+func spawn(flags uintptr, cgroup int, list []Call) (pid, pidfd int, err error) {
 	code, addr := assembleHere(list)
 	call := &vforkCall{block: ^uint64(0), list: addr, pidfd: -1}
 	pidfdAddr := uintptr(unsafe.Pointer(&call.pidfd))
@@ -65,13 +65,13 @@ func spawn(flags uintptr, cgroup int, list []Call) (pidfd int, err error) {
 		call.nr = sysClone3
 		call.args = [5]uintptr{uintptr(unsafe.Pointer(&call.clone3)), unsafe.Sizeof(call.clone3)}
 	}
-	pid := vfork(call)
+	pid = vfork(call)
 	runtime.KeepAlive(code)
 	if pid < 0 {
-		return -1, &StepError{Step: "clone", Errno: syscall.Errno(-pid)}
+		return -1, -1, &StepError{Step: "clone", Errno: syscall.Errno(-pid)}
 	}
 	if call.failErrno != 0 {
-		return int(call.pidfd), &StepError{Step: list[call.failStep].Name, Errno: syscall.Errno(call.failErrno)}
+		return pid, int(call.pidfd), &StepError{Step: list[call.failStep].Name, Errno: syscall.Errno(call.failErrno)}
 	}
-	return int(call.pidfd), nil
+	return pid, int(call.pidfd), nil
 }

@@ -1,0 +1,90 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Host is what was found out about this machine, by doing it once.
+type Host struct {
+	// UID and GID are the runtime's effective ids; HostUID is what UID is outside the
+	// user namespace the runtime lives in.
+	UID, GID, HostUID uint32
+	// Trials are the containments in order of preference and how each one went.
+	Trials []Trial
+	// UserNamespace is set when processes can be counted in a user namespace of
+	// their own.
+	UserNamespace bool
+	// UserNamespaceErr says why not.
+	UserNamespaceErr error
+	// MaxLimits are the runtime's own hard limits, by resource number.
+	MaxLimits map[int]uint64
+
+	cgroups *cgroupHome
+}
+
+// A Trial is one containment and how its probe went; a nil Err means that an orphan
+// that had fled was seen to be dead.
+type Trial struct {
+	Containment Containment
+	Err         error
+}
+
+// best gives the best containment that works, or "".
+func (h Host) best() Containment {
+	for _, t := range h.Trials {
+		if t.Err == nil {
+			return t.Containment
+		}
+	}
+	return ""
+}
+
+// With gives the host as it would be if only that containment worked.
+func (h Host) With(c Containment) Host {
+	for _, t := range h.Trials {
+		if t.Containment == c {
+			h.Trials = []Trial{t}
+			return h
+		}
+	}
+	h.Trials = nil
+	return h
+}
+
+func newHost() Host {
+	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), MaxLimits: make(map[int]uint64)}
+	h.HostUID = hostUID(h.UID)
+	for _, r := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE, unix.RLIMIT_AS, unix.RLIMIT_CPU, unix.RLIMIT_NPROC} {
+		var l unix.Rlimit
+		if unix.Prlimit(0, r, nil, &l) == nil {
+			h.MaxLimits[r] = l.Max
+		}
+	}
+	return h
+}
+
+// hostUID follows uid through the map of our user namespace: "inside outside count"
+// to a line. Without a map it is taken for what it is.
+func hostUID(uid uint32) uint32 {
+	text, _ := os.ReadFile("/proc/self/uid_map")
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) != 3 {
+			continue
+		}
+		var n [3]uint64
+		for i := range n {
+			n[i], _ = strconv.ParseUint(f[i], 10, 32)
+		}
+		if u := uint64(uid); u >= n[0] && u-n[0] < n[2] {
+			return uint32(u - n[0] + n[1])
+		}
+	}
+	return uid
+}

@@ -1,0 +1,78 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/durward/durward"
+)
+
+// dedicatedID is the user and group a command runs as when the runtime is root and
+// the working directory belongs to root. No distribution gives it to anybody.
+const dedicatedID = 65533
+
+// An identity is whom a command runs as.
+type identity struct {
+	uid, gid uint32
+	// change is set when that is not the runtime's own user.
+	change bool
+}
+
+// identify chooses the identity for a grant. A command of a confining mode never runs
+// as host root.
+func identify(g durward.Grant, h Host, dir *os.File) (identity, error) {
+	own := identity{uid: h.UID, gid: h.GID}
+	wide := g.Mode == durward.DangerFullAccess || g.Mode == durward.External
+	switch {
+	case g.Identity.Fixed:
+		return fixed(g.Identity, h)
+	case h.UID != 0 || h.HostUID != 0:
+		return own, nil
+	case wide:
+		return own, nil
+	case g.Identity.Keep:
+		return identity{}, &durward.Error{
+			Reason: durward.SandboxUnavailable, Op: "identity", Rule: "identity",
+			Hint: "write identity: auto, or run durward as another user",
+			Err:  fmt.Errorf("a command of mode %s is not run as host root", g.Mode),
+		}
+	}
+	return owner(dir), nil
+}
+
+func fixed(i durward.Identity, h Host) (identity, error) {
+	id := identity{uid: i.UID, gid: i.GID, change: i.UID != h.UID || i.GID != h.GID}
+	switch {
+	case i.UID == 0 && h.HostUID == 0:
+		return id, &durward.Error{
+			Reason: durward.SandboxUnavailable, Op: "identity", Rule: "identity",
+			Hint: "name a user other than root", Err: fmt.Errorf("user id 0 is host root"),
+		}
+	case id.change && h.UID != 0:
+		return id, &durward.Error{
+			Reason: durward.SandboxUnavailable, Op: "identity", Rule: "identity",
+			Hint: "write identity: auto, or run durward as root",
+			Err:  fmt.Errorf("only root can run a command as %d:%d", i.UID, i.GID),
+		}
+	}
+	return id, nil
+}
+
+// owner is the owner of the working directory, or the dedicated id where that is root.
+func owner(dir *os.File) identity {
+	id := identity{uid: dedicatedID, gid: dedicatedID, change: true}
+	info, err := dir.Stat()
+	if err != nil {
+		return id
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 {
+		id.uid = st.Uid
+		if st.Gid != 0 {
+			id.gid = st.Gid
+		}
+	}
+	return id
+}

@@ -1,0 +1,262 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward"
+)
+
+// A Plan is all that will be done to start one command: pure data.
+type Plan struct {
+	Containment Containment
+	// Namespaces are the clone flags of the first process.
+	Namespaces uintptr
+	// Share is run by the process that still shares our memory; it ends by executing
+	// the reaper, or the command itself where there is no reaper.
+	Share []Call
+	// Before and After are run by the reaper on either side of the fork, Command by
+	// the command's process, End by the reaper when the call is over.
+	Before, Command, After, End []Call
+	// Report is what holds once every call of the plan has succeeded.
+	Report durward.Report
+
+	argv, env []string
+	direct    bool // no reaper: the command is our own child
+}
+
+// String prints the plan, one call to a line.
+func (p Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "containment %s, level %d, user %d\n", p.Containment, p.Report.Level, p.Report.Identity.Host)
+	for _, part := range []struct {
+		name  string
+		calls []Call
+	}{{"share", p.Share}, {"before", p.Before}, {"command", p.Command}, {"after", p.After}, {"end", p.End}} {
+		for _, c := range part.calls {
+			fmt.Fprintf(&b, "%-8s %s\n", part.name, c)
+		}
+	}
+	return b.String()
+}
+
+// Compile judges a request and gives the plan for it. It changes nothing. An error
+// has reason SandboxUnavailable and names what cannot be held.
+func Compile(r Request, h Host) (Plan, error) {
+	id, err := identify(r.Grant, h, r.Dir)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{Containment: h.best(), argv: r.Argv, env: r.Env}
+	if p.Containment == "" {
+		return Plan{}, &durward.Error{
+			Reason: durward.SandboxUnavailable, Op: "containment", Hint: "run durward doctor",
+			Err: fmt.Errorf("no way to end a whole process tree works on this host"),
+		}
+	}
+	p.direct = p.Containment == Cgroup && !id.change
+	ownUsers := countsProcesses(r.Grant.Limits, h, id, p.Containment)
+	p.Namespaces, p.Share = firstProcess(p.Containment, h)
+	if !p.direct {
+		p.Before = reaperBefore(p.Containment)
+		p.After = reaperAfter()
+	}
+	if p.Containment == Cgroup {
+		p.End = []Call{{Name: "kill the cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(reaperKillFD), text("1"), number(1)}, Allow: AnyError}}
+	}
+	p.Command = commandCalls(r, h, id, ownUsers)
+	p.Command = append(p.Command, p.execute(r.Program))
+	p.Report, err = report(r.Grant, h, p, id, ownUsers)
+	return p, err
+}
+
+// countsProcesses reports whether the number of processes can be limited: within a
+// user namespace that only this call lives in, and never for host root.
+func countsProcesses(l durward.Limits, h Host, id identity, c Containment) bool {
+	if !h.UserNamespace || l.Pids <= 0 {
+		return false
+	}
+	return id.change || (h.UID != 0 && c == PIDNamespace)
+}
+
+// firstProcess gives the namespaces of the first process and what it does while it
+// shares our memory. Without privilege a process-id namespace needs a user namespace
+// around it; the maps are written before any program runs in it.
+func firstProcess(c Containment, h Host) (uintptr, []Call) {
+	switch {
+	case c != PIDNamespace:
+		return 0, nil
+	case h.UID == 0:
+		return unix.CLONE_NEWPID, nil
+	}
+	return unix.CLONE_NEWPID | unix.CLONE_NEWUSER, idMaps(h.UID, h.GID)
+}
+
+// idMaps makes the user and group known in a new user namespace under their own
+// numbers.
+func idMaps(uid, gid uint32) []Call {
+	var calls []Call
+	for _, file := range []struct{ name, path, content string }{
+		{"give up setgroups", "/proc/self/setgroups", "deny"},
+		{"map the user", "/proc/self/uid_map", fmt.Sprintf("%d %d 1", uid, uid)},
+		{"map the group", "/proc/self/gid_map", fmt.Sprintf("%d %d 1", gid, gid)},
+	} {
+		calls = append(calls,
+			Call{Name: file.name, NR: unix.SYS_OPENAT, Args: []Arg{number(unix.AT_FDCWD), text(file.path), number(unix.O_WRONLY | unix.O_CLOEXEC)}},
+			Call{Name: file.name, NR: unix.SYS_WRITE, Args: []Arg{result(1), data([]byte(file.content)), number(len(file.content))}},
+		)
+	}
+	return calls
+}
+
+func reaperBefore(c Containment) []Call {
+	calls := []Call{
+		{Name: "hide the reaper from ptrace", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(0)}},
+		{Name: "wait for children", NR: unix.SYS_SIGNALFD4, Args: []Arg{
+			number(-1), signalSet(unix.SIGCHLD), number(8), number(unix.SFD_NONBLOCK | unix.SFD_CLOEXEC),
+		}},
+		{Name: "wait for children", NR: unix.SYS_DUP3, Args: []Arg{result(1), number(reaperSignalFD), number(unix.O_CLOEXEC)}},
+	}
+	if c != PIDNamespace {
+		calls = append(calls, Call{Name: "adopt orphans", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_CHILD_SUBREAPER), number(1)}})
+	}
+	return calls
+}
+
+func reaperAfter() []Call {
+	return []Call{
+		{Name: "let go of the streams", NR: unix.SYS_CLOSE_RANGE, Args: []Arg{number(0), number(2), number(0)}},
+		{Name: "let go of the program", NR: unix.SYS_CLOSE, Args: []Arg{number(reaperProgramFD)}},
+	}
+}
+
+// commandCalls is what happens in the command's own process before the program is
+// executed: the limits of level 0, and the drop of privilege.
+func commandCalls(r Request, h Host, id identity, ownUsers bool) []Call {
+	calls := []Call{{Name: "own session", NR: unix.SYS_SETSID}}
+	if r.Terminal {
+		calls = append(calls, Call{Name: "controlling terminal", NR: unix.SYS_IOCTL, Args: []Arg{number(0), number(unix.TIOCSCTTY), number(0)}})
+	}
+	calls = append(calls,
+		Call{Name: "umask", NR: unix.SYS_UMASK, Args: []Arg{number(0o077)}},
+		Call{Name: "nice", NR: unix.SYS_SETPRIORITY, Args: []Arg{number(unix.PRIO_PROCESS), number(0), number(0)}, Allow: unix.EACCES},
+	)
+	calls = append(calls, limitCalls(r.Grant.Limits, h)...)
+	if id.change {
+		calls = append(calls, dropCalls(id)...)
+	}
+	if ownUsers {
+		if h.UID == 0 {
+			calls = append(calls, ownUserNamespace(id)...)
+		}
+		calls = append(calls, limit("process count", unix.RLIMIT_NPROC, processLimit(r.Grant.Limits, h), h)...)
+	}
+	return append(calls,
+		Call{Name: "unblock signals", NR: unix.SYS_RT_SIGPROCMASK, Args: []Arg{number(sigSetMask), signalSet(), number(0), number(8)}},
+		closeOnExec(3),
+	)
+}
+
+// processLimit counts the reaper too where it lives in the same user namespace.
+func processLimit(l durward.Limits, h Host) int64 {
+	if h.UID != 0 {
+		return l.Pids + 1
+	}
+	return l.Pids
+}
+
+// dropCalls changes to the identity, and makes sure that it can still work in the
+// directory it was put into.
+func dropCalls(id identity) []Call {
+	u, g := number(id.uid), number(id.gid)
+	return []Call{
+		{Name: "give up groups", NR: unix.SYS_SETGROUPS, Args: []Arg{number(0), number(0)}},
+		{Name: "become the group", NR: unix.SYS_SETRESGID, Args: []Arg{g, g, g}},
+		{Name: "become the user", NR: unix.SYS_SETRESUID, Args: []Arg{u, u, u}},
+		{Name: stepReadDir, NR: unix.SYS_FACCESSAT, Args: []Arg{number(unix.AT_FDCWD), text("."), number(unix.R_OK | unix.X_OK)}},
+	}
+}
+
+const stepReadDir = "read the working directory"
+
+// ownUserNamespace gives the command a user namespace of its own, in which its
+// processes are counted apart from everybody else's. After a change of user the
+// process's own files in /proc belong to root until it says otherwise.
+func ownUserNamespace(id identity) []Call {
+	calls := []Call{
+		{Name: "own user namespace", NR: unix.SYS_UNSHARE, Args: []Arg{number(unix.CLONE_NEWUSER)}},
+		{Name: "open own files", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(1)}},
+	}
+	return append(calls, idMaps(id.uid, id.gid)...)
+}
+
+func limitCalls(l durward.Limits, h Host) []Call {
+	calls := limit("core size", unix.RLIMIT_CORE, 0, h)
+	for _, r := range []struct {
+		name     string
+		resource int
+		value    int64
+	}{
+		{"open files", unix.RLIMIT_NOFILE, l.OpenFiles},
+		{"file size", unix.RLIMIT_FSIZE, l.FileSize},
+		{"address space", unix.RLIMIT_AS, l.AddressSpace},
+		{"processor time", unix.RLIMIT_CPU, wholeSeconds(l.CPU)},
+	} {
+		if r.value > 0 {
+			calls = append(calls, limit(r.name, r.resource, r.value, h)...)
+		}
+	}
+	return calls
+}
+
+// wholeSeconds rounds up: the kernel counts seconds, and ours is the outer limit.
+func wholeSeconds(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return int64((d + time.Second - 1) / time.Second)
+}
+
+// limit sets both values of a resource limit, never above what the runtime has.
+func limit(name string, resource int, value int64, h Host) []Call {
+	if value < 0 {
+		return nil
+	}
+	v := uint64(value)
+	if most, ok := h.MaxLimits[resource]; ok {
+		v = min(v, most)
+	}
+	pair := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, v), v)
+	return []Call{{Name: name, NR: unix.SYS_PRLIMIT64, Args: []Arg{number(0), number(resource), data(pair), number(0)}}}
+}
+
+const sigSetMask = 2
+
+func signalSet(signals ...unix.Signal) Arg {
+	var set uint64
+	for _, s := range signals {
+		set |= 1 << (uint(s) - 1)
+	}
+	return data(binary.NativeEndian.AppendUint64(nil, set))
+}
+
+// execute is the last call: it executes the opened file itself, or a script by the
+// path it was opened by.
+func (p Plan) execute(program *Program) Call {
+	argv, envp := reaperArgv(), reaperEnvp()
+	if p.direct {
+		argv, envp = vector(p.argv), vector(p.env)
+	}
+	if program.script {
+		return Call{Name: stepExecute, NR: unix.SYS_EXECVE, Args: []Arg{text(program.Path), argv, envp}}
+	}
+	return Call{Name: stepExecute, NR: unix.SYS_EXECVEAT, Args: []Arg{number(reaperProgramFD), text(""), argv, envp, number(unix.AT_EMPTY_PATH)}}
+}
+
+const stepExecute = "execute the program"

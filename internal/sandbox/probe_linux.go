@@ -1,0 +1,149 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward"
+)
+
+// Probe finds out, by doing it, what this host can hold. The answer is kept for the
+// life of the process.
+var Probe = sync.OnceValue(probe)
+
+// probeTime bounds one trial.
+const probeTime = 2 * time.Second
+
+func probe() Host {
+	h := newHost()
+	namespaces := h.try(PIDNamespace)
+	h.Trials = append(h.Trials, namespaces)
+	h.UserNamespaceErr = h.tryUserNamespace()
+	h.UserNamespace = h.UserNamespaceErr == nil
+	group := Trial{Containment: Cgroup}
+	if namespaces.Err != nil {
+		group = h.tryCgroup()
+	} else {
+		group.Err = errNotNeeded
+	}
+	h.Trials = append(h.Trials, group, h.try(Subreaper))
+	return h
+}
+
+var errNotNeeded = errors.New("not tried: a better one works")
+
+// ProbeAll finds out about every containment, also those that are not needed because
+// a better one works.
+func ProbeAll() Host {
+	h := Probe()
+	for i, t := range h.Trials {
+		if t.Err == errNotNeeded {
+			h.Trials[i] = h.tryCgroup()
+		}
+	}
+	return h
+}
+
+func (h *Host) tryCgroup() Trial {
+	home, err := openCgroupHome()
+	if err != nil {
+		return Trial{Cgroup, err}
+	}
+	h.cgroups = home
+	return h.try(Cgroup)
+}
+
+// try runs the orphan under a containment and sees whether its child, which has fled
+// into a session of its own, is dead afterwards: the child holds the write end of a
+// pipe, and only its death closes that.
+func (h Host) try(c Containment) Trial {
+	h.Trials = []Trial{{Containment: c}}
+	exit, err := h.runOrphan(durward.Limits{})
+	if err == nil && (exit.Status.ExitStatus() != 0 || exit.Alone) {
+		err = fmt.Errorf("the probe ended with status %#x", uint32(exit.Status))
+	}
+	return Trial{c, err}
+}
+
+// tryUserNamespace runs the orphan where one process is allowed, and sees whether it
+// is kept from making another.
+func (h Host) tryUserNamespace() error {
+	h.UserNamespace = true
+	if h.best() == "" {
+		return errors.New("no containment works")
+	}
+	limits := durward.Limits{Pids: 1}
+	exit, err := h.runOrphan(limits)
+	if err == nil && exit.Status.ExitStatus() != 1 {
+		err = errors.New("the limit on processes has no effect")
+	}
+	return err
+}
+
+func (h Host) runOrphan(limits durward.Limits) (Exit, error) {
+	program, err := orphanProgram()
+	if err != nil {
+		return Exit{}, err
+	}
+	dir, err := os.Open("/")
+	if err != nil {
+		return Exit{}, err
+	}
+	defer dir.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return Exit{}, err
+	}
+	defer null.Close()
+	read, write, err := os.Pipe()
+	if err != nil {
+		return Exit{}, err
+	}
+	defer read.Close()
+	r := Request{
+		Argv: []string{"durward-probe"}, Program: &Program{file: program}, Dir: dir,
+		Grant: durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: limits},
+	}
+	plan, err := Compile(r, h)
+	if err != nil {
+		write.Close()
+		return Exit{}, err
+	}
+	p, err := Start(plan, r, Stdio{null, write, null}, h)
+	write.Close()
+	if err != nil {
+		return Exit{}, err
+	}
+	return p.endWithin(probeTime, read)
+}
+
+// endWithin waits for the command, kills what is left, and makes sure that nobody
+// holds the other end of the pipe any more.
+func (p *Process) endWithin(d time.Duration, read *os.File) (Exit, error) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.Exited():
+	case <-timer.C:
+		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+	}
+	p.Kill()
+	select {
+	case <-p.Gone():
+	case <-timer.C:
+		return p.exit, errors.New("the tree was not dead in time")
+	}
+	if err := read.SetReadDeadline(time.Now().Add(d)); err != nil {
+		return p.exit, err
+	}
+	_, err := io.Copy(io.Discard, read)
+	return p.exit, errors.Join(err, p.Close())
+}

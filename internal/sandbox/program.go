@@ -1,0 +1,120 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/durward/durward"
+)
+
+// A Program is an executable file that has been opened and judged. What is executed
+// is this very file.
+type Program struct {
+	// Path is the physical path it was opened by.
+	Path string
+	file *os.File
+	info os.FileInfo
+	// script is set for a file that names its interpreter in its first line. Such a
+	// file has to be executed by path, because the interpreter opens it again; it is
+	// compared with the opened file just before.
+	script bool
+}
+
+// FindProgram looks name up as a shell would, in the directories of path and, when
+// name has a slash, relative to dir; and opens it. A relative or empty entry of path
+// is passed over: a program is never taken from where the caller happens to stand.
+//
+// The error has reason ProgramNotFound or ProgramNotExecutable.
+func FindProgram(name, path, dir string) (*Program, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return openProgram(name)
+	}
+	var refused error
+	for _, d := range filepath.SplitList(path) {
+		if !filepath.IsAbs(d) {
+			continue
+		}
+		p, err := openProgram(filepath.Join(d, name))
+		if err == nil {
+			return p, nil
+		}
+		if durward.ReasonOf(err) == durward.ProgramNotExecutable && refused == nil {
+			refused = err
+		}
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return nil, &durward.Error{
+		Reason: durward.ProgramNotFound, Op: "find program", Hint: "install it, or name it by its absolute path",
+		Err: fmt.Errorf("%q is in none of the directories of PATH (%s)", name, path),
+	}
+}
+
+func openProgram(path string) (*Program, error) {
+	physical, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, programError(path, err)
+	}
+	f, err := openForExec(physical)
+	if err != nil {
+		return nil, programError(path, err)
+	}
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
+		err = errors.New("not an executable file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, programError(path, err)
+	}
+	return &Program{Path: physical, file: f, info: info, script: isScript(physical, info)}, nil
+}
+
+// isScript reports whether the file begins with "#!". A file that cannot be read is
+// none: its interpreter could not read it either.
+func isScript(path string, info os.FileInfo) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [2]byte
+	_, err = io.ReadFull(f, head[:])
+	same, statErr := f.Stat()
+	return err == nil && statErr == nil && os.SameFile(info, same) && string(head[:]) == "#!"
+}
+
+// unchanged reports whether Path still names the opened file.
+func (p *Program) unchanged() error {
+	now, err := os.Stat(p.Path)
+	if err == nil && !os.SameFile(p.info, now) {
+		err = errors.New("it was replaced while the call was prepared")
+	}
+	if err != nil {
+		return programError(p.Path, err)
+	}
+	return nil
+}
+
+// Close frees the descriptor.
+func (p *Program) Close() error { return p.file.Close() }
+
+func programError(path string, err error) error {
+	reason, hint := durward.ProgramNotExecutable, "check that it is an executable file and that its directory can be entered"
+	if errors.Is(err, os.ErrNotExist) {
+		reason, hint = durward.ProgramNotFound, "check the path"
+	}
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	return &durward.Error{Reason: reason, Op: "open program", Hint: hint, Err: fmt.Errorf("%s: %w", path, err)}
+}

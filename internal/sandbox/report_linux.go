@@ -1,0 +1,99 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"fmt"
+
+	"github.com/durward/durward"
+)
+
+// report says what holds once every call of the plan has succeeded, or refuses when
+// the grant requires something that would not.
+func report(g durward.Grant, h Host, p Plan, id identity, ownUsers bool) (durward.Report, error) {
+	r := durward.Report{
+		Mode: g.Mode, Level: durward.LevelNone.Number(), Guarantees: make(map[durward.Guarantee]durward.Held),
+		Identity: durward.ReportIdentity{Inner: id.uid, Host: id.uid},
+	}
+	if !id.change {
+		r.Identity.Host = h.HostUID
+	}
+	for _, guarantee := range durward.Guarantees() {
+		r.Guarantees[guarantee] = unheld(g.Mode, guarantee)
+	}
+	r.Guarantees[durward.Kill] = killHeld(p.Containment)
+	r.Guarantees[durward.Pids] = pidsHeld(g.Limits, ownUsers)
+	r.Guarantees[durward.Mem] = memHeld(g.Limits)
+	if r.Identity.Host == 0 {
+		r.Weak = append(r.Weak, "identity: the command runs as host root")
+	}
+	for _, guarantee := range []durward.Guarantee{durward.Kill, durward.Pids, durward.Mem} {
+		if held := r.Guarantees[guarantee]; held.Held != durward.HeldKernel {
+			r.Weak = append(r.Weak, fmt.Sprintf("%s: %s", guarantee, held.Held))
+		}
+	}
+	return r, require(g, &r)
+}
+
+// unheld is a guarantee that level 0 does not give by itself.
+func unheld(m durward.Mode, g durward.Guarantee) durward.Held {
+	if m == durward.External {
+		return durward.Held{Held: durward.HeldVouched}
+	}
+	return durward.Held{Held: durward.HeldNone}
+}
+
+func killHeld(c Containment) durward.Held {
+	held := durward.Held{Held: durward.HeldKernel, By: []string{string(c)}}
+	if c == Subreaper {
+		held.Held = durward.HeldBestEffort
+	}
+	return held
+}
+
+func pidsHeld(l durward.Limits, ownUsers bool) durward.Held {
+	if ownUsers && l.Pids > 0 {
+		return durward.Held{Held: durward.HeldKernel, By: []string{"rlimit+userns"}}
+	}
+	return durward.Held{Held: durward.HeldNone}
+}
+
+func memHeld(l durward.Limits) durward.Held {
+	switch {
+	case l.Memory > 0:
+		return durward.Held{Held: durward.HeldRuntime, By: []string{"poll"}}
+	case l.AddressSpace > 0:
+		return durward.Held{Held: durward.HeldPerProcess, By: []string{"rlimit"}}
+	}
+	return durward.Held{Held: durward.HeldNone}
+}
+
+// require refuses a grant whose requirements the report does not meet. A built-in
+// default names them as weak instead.
+func require(g durward.Grant, r *durward.Report) error {
+	if g.Level > durward.LevelNone || g.MinLevel > durward.LevelNone {
+		if !g.StepDown {
+			level := max(g.Level, g.MinLevel)
+			return unavailable("level", "take the level out of the policy or the command line",
+				"level %d cannot be had: this durward has level 0 only", level.Number())
+		}
+	}
+	for _, q := range g.Require {
+		held := r.Guarantees[q.Guarantee]
+		if held.Held != durward.HeldNone && (!q.Kernel || held.Held == durward.HeldKernel) {
+			continue
+		}
+		if !g.StepDown {
+			return unavailable("require", "use a mode that does not require it (danger-full-access), or a host that holds it (durward doctor)",
+				"%s is required and level 0 holds it by %s", q, held.Held)
+		}
+		r.Weak = append(r.Weak, fmt.Sprintf("%s: %s at level 0", q.Guarantee, held.Held))
+	}
+	return nil
+}
+
+func unavailable(rule, hint, format string, args ...any) error {
+	return &durward.Error{
+		Reason: durward.SandboxUnavailable, Op: "sandbox", Rule: rule, Hint: hint, Err: fmt.Errorf(format, args...),
+	}
+}

@@ -1,0 +1,48 @@
+// Package sandbox starts one command under a grant, in a tree that ends when we say so.
+//
+// [Open] judges a request and gives a [Plan]: pure data, a list of raw system calls
+// that can be printed. [Start] has a new process run that list and then the command.
+// Between the two nothing is decided. What can be held on this host is found out by
+// doing it once, in [Probe]; what a plan holds is told by its report.
+package sandbox
+
+import (
+	"os"
+
+	"github.com/durward/durward"
+)
+
+// A Containment is a way to hold a call's processes together so that all of them can
+// be ended, whatever they do to get away.
+type Containment string
+
+// The containments, the best first.
+const (
+	// PIDNamespace gives the call process ids of its own; when its first process
+	// ends, the kernel ends all the others.
+	PIDNamespace Containment = "pidns"
+	// Cgroup puts the call in a cgroup of its own, which the kernel kills as one.
+	Cgroup Containment = "cgroup"
+	// Subreaper adopts what the command leaves behind and kills it process by
+	// process: best effort.
+	Subreaper Containment = "subreaper"
+)
+
+// A Request is what is to be run.
+type Request struct {
+	// Argv is the command as it sees itself; Argv[0] need not name the program.
+	Argv []string
+	// Env is the complete environment, "NAME=value".
+	Env     []string
+	Program *Program
+	// Dir is the working directory, entered by descriptor.
+	Dir   *os.File
+	Grant durward.Grant
+	// Terminal makes the command's standard input its controlling terminal.
+	Terminal bool
+}
+
+// Stdio are the command's ends of its standard streams.
+type Stdio struct {
+	Stdin, Stdout, Stderr *os.File
+}

@@ -1,0 +1,271 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"errors"
+	"math"
+	"os"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward"
+)
+
+// Start has a new process run the plan and then the command. The ends in stdio stay
+// the caller's to close. When it fails, no instruction of the command has run and
+// nothing is left: the error has reason SandboxError, DirUnreadable or
+// ProgramNotExecutable and wraps a [*StepError].
+func Start(p Plan, r Request, stdio Stdio, h Host) (*Process, error) {
+	if r.Program.script {
+		if err := r.Program.unchanged(); err != nil {
+			return nil, err
+		}
+	}
+	s := &starter{plan: p, request: r, stdio: stdio, began: time.Now()}
+	defer s.closeLent()
+	proc, err := s.start(h)
+	if err != nil {
+		s.closeOwn()
+		return nil, startError(err)
+	}
+	return proc, nil
+}
+
+// A starter holds what lives only while a process is started, and what goes over to
+// the process when that succeeds.
+type starter struct {
+	plan    Plan
+	request Request
+	stdio   Stdio
+	began   time.Time
+
+	lent    []int    // the child's ends of our pipes
+	control *os.File // write end
+	status  *os.File // read end
+	group   *cgroup
+}
+
+func (s *starter) start(h Host) (*Process, error) {
+	place := []placement{
+		{fdOf(s.stdio.Stdin), 0}, {fdOf(s.stdio.Stdout), 1}, {fdOf(s.stdio.Stderr), 2},
+		{fdOf(s.request.Program.file), reaperProgramFD},
+	}
+	born := -1
+	if s.plan.Containment == Cgroup {
+		group, err := h.cgroups.make()
+		if err != nil {
+			return nil, err
+		}
+		s.group = group
+		place = append(place, placement{fdOf(group.kill), reaperKillFD})
+		born = fdOf(group.dir)
+	}
+	reaper := -1
+	if !s.plan.direct {
+		program, err := reaperProgram()
+		if err != nil {
+			return nil, err
+		}
+		pipes, err := s.reaperPipes()
+		if err != nil {
+			return nil, err
+		}
+		place = append(place, pipes...)
+		reaper = fdOf(program)
+	}
+	list := s.shared(place, reaper)
+	pid, pidfd, err := spawn(s.plan.Namespaces, born, list)
+	if err != nil {
+		reapFailed(pidfd)
+		return nil, err
+	}
+	proc := &Process{
+		plan: s.plan, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group,
+		began: s.began, exited: make(chan struct{}), gone: make(chan struct{}),
+	}
+	if err := proc.confirm(); err != nil {
+		return nil, err
+	}
+	go proc.watch()
+	return proc, nil
+}
+
+// reaperPipes makes the reaper's two pipes and writes the block, which waits in the
+// pipe until the reaper reads it.
+func (s *starter) reaperPipes() ([]placement, error) {
+	block, err := reaperLists{
+		before: s.plan.Before, command: s.plan.Command, after: s.plan.After, end: s.plan.End,
+		cloneFlags: unix.CLONE_VFORK | uintptr(unix.SIGCHLD), sweep: s.plan.Containment == Subreaper,
+	}.encode()
+	if err != nil {
+		return nil, err
+	}
+	controlRead, err := s.pipe(&s.control, toChild)
+	if err != nil {
+		return nil, err
+	}
+	statusWrite, err := s.pipe(&s.status, fromChild)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.control.Write(block); err != nil {
+		return nil, err
+	}
+	return []placement{{controlRead, reaperControlFD}, {statusWrite, reaperStatusFD}}, nil
+}
+
+const fromChild, toChild = 0, 1 // which end of a pipe is ours
+
+// pipe makes a pipe, keeps our end in ours and gives the child's. Only our end is
+// known to the poller.
+func (s *starter) pipe(ours **os.File, end int) (childFD int, err error) {
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return -1, err
+	}
+	*ours = os.NewFile(uintptr(p[end]), "reaper")
+	s.lent = append(s.lent, p[1-end])
+	return p[1-end], nil
+}
+
+// A placement is a descriptor of ours and the number it has in the child.
+type placement struct {
+	fd, number int
+}
+
+// shared is the whole list of the process that shares our memory. The descriptors are
+// first copied out of the way of every number in use, then put in place.
+func (s *starter) shared(place []placement, reaper int) []Call {
+	calls := append(defaultSignals(), Call{
+		Name: "enter the working directory", NR: unix.SYS_FCHDIR, Args: []Arg{number(fdOf(s.request.Dir))},
+	})
+	calls = append(calls, s.plan.Share...)
+	calls = append(calls, s.placed(place, reaper)...)
+	if s.plan.direct {
+		return append(calls, s.plan.Command...)
+	}
+	return append(calls, executeReaper(len(place), s.plan.argv, s.plan.env))
+}
+
+// onlyReaper is the list that does nothing but execute the reaper's program.
+func (s *starter) onlyReaper(place []placement, reaper int) []Call {
+	return append(s.placed(place, reaper), executeReaper(len(place), []string{"durward-watchdog"}, nil))
+}
+
+// executeReaper stands behind the calls of placed and takes the last copy they made.
+func executeReaper(placed int, argv, env []string) Call {
+	return Call{Name: "execute the reaper", NR: unix.SYS_EXECVEAT, Args: []Arg{
+		result(placed + 2), text(""), vector(argv), vector(env), number(unix.AT_EMPTY_PATH),
+	}}
+}
+
+// placed gives the descriptors their numbers and sees to it that no other is
+// inherited.
+func (s *starter) placed(place []placement, reaper int) []Call {
+	var calls []Call
+	above := 0
+	for _, p := range place {
+		calls = append(calls, copyDescriptor(p.fd))
+		above = max(above, p.number+1)
+	}
+	calls = append(calls, copyDescriptor(reaper))
+	for _, p := range place {
+		calls = append(calls, Call{Name: "place descriptors", NR: unix.SYS_DUP3, Args: []Arg{
+			result(len(place) + 1), number(p.number), number(0),
+		}})
+	}
+	return append(calls, closeOnExec(above))
+}
+
+// copyDescriptor copies fd to a number that is in nobody's way; it passes over the
+// absence of one.
+func copyDescriptor(fd int) Call {
+	c := Call{Name: "copy descriptors", NR: unix.SYS_FCNTL, Args: []Arg{
+		number(fd), number(unix.F_DUPFD_CLOEXEC), number(firstSpareFD),
+	}}
+	if fd < 0 {
+		c.Allow = unix.EBADF
+	}
+	return c
+}
+
+// closeOnExec closes every descriptor from first on when the next program is executed.
+func closeOnExec(first int) Call {
+	return Call{Name: "close descriptors", NR: unix.SYS_CLOSE_RANGE, Args: []Arg{
+		number(first), number(uint32(math.MaxUint32)), number(unix.CLOSE_RANGE_CLOEXEC),
+	}}
+}
+
+// fdOf gives the number of a file without taking it out of the poller.
+func fdOf(f *os.File) int {
+	fd := -1
+	if c, err := f.SyscallConn(); err == nil {
+		_ = c.Control(func(n uintptr) { fd = int(n) })
+	}
+	return fd
+}
+
+// defaultSignals gives the signals that this process ignores their default action
+// back: that much is inherited through an exec.
+func defaultSignals() []Call {
+	const ignore = 1
+	type sigaction [4]uint64 // handler, flags, restorer, mask
+	var calls []Call
+	for n := range 64 {
+		var old sigaction
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n+1), 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0)
+		if errno == 0 && old[0] == ignore {
+			calls = append(calls, Call{Name: "default signals", NR: unix.SYS_RT_SIGACTION, Args: []Arg{
+				number(n + 1), data(make([]byte, unsafe.Sizeof(old))), number(0), number(8),
+			}})
+		}
+	}
+	return calls
+}
+
+// reapFailed waits for a child whose list failed; it has ended already.
+func reapFailed(pidfd int) {
+	if pidfd >= 0 {
+		_ = unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED, nil)
+		unix.Close(pidfd)
+	}
+}
+
+func (s *starter) closeLent() {
+	for _, fd := range s.lent {
+		unix.Close(fd)
+	}
+}
+
+func (s *starter) closeOwn() {
+	for _, f := range []*os.File{s.control, s.status} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if s.group != nil {
+		_ = s.group.remove() // it never held a process that lives on
+	}
+}
+
+// startError gives a failed step the reason a caller can act on.
+func startError(err error) error {
+	e := &durward.Error{Reason: durward.SandboxError, Op: "start", Hint: "run durward doctor", Err: err}
+	var step *StepError
+	if !errors.As(err, &step) {
+		return e
+	}
+	e.Rule = step.Step
+	switch step.Step {
+	case stepReadDir:
+		e.Reason = durward.DirUnreadable
+		e.Hint = "make the directory readable for the user the command runs as (chmod o+rx), give it another owner, or run durward as its owner"
+	case stepExecute:
+		e.Reason = durward.ProgramNotExecutable
+		e.Hint = "check that the file is a program for this machine, or a script whose interpreter exists, and that the user the command runs as may execute it"
+	}
+	return e
+}
