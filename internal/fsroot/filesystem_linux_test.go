@@ -1,0 +1,221 @@
+package fsroot
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/durward/durward"
+	"golang.org/x/sys/unix"
+)
+
+func TestClassOf(t *testing.T) {
+	line := func(device, kind, options string) func() (mount, error) {
+		return func() (mount, error) {
+			m, ok := parseMount(fmt.Sprintf(`36 35 %s / /mnt/n\040f rw shared:1 master:2 - %s src %s`, device, kind, options))
+			if !ok {
+				return mount{}, errors.New("not a line of the mount table")
+			}
+			return m, nil
+		}
+	}
+	unread := func() (mount, error) { return mount{}, os.ErrPermission }
+	tests := []struct {
+		name    string
+		magic   uint32
+		mounted func() (mount, error)
+		want    filesystem
+	}{
+		{"ext4", unix.EXT4_SUPER_MAGIC, unread, local},
+		{"xfs", unix.XFS_SUPER_MAGIC, unread, local},
+		{"btrfs", unix.BTRFS_SUPER_MAGIC, unread, local},
+		{"tmpfs", unix.TMPFS_MAGIC, unread, local},
+		{"overlay", unix.OVERLAYFS_SUPER_MAGIC, unread, local},
+		{"nfs", unix.NFS_SUPER_MAGIC, unread, network},
+		{"cifs", unix.CIFS_SUPER_MAGIC, unread, network},
+		{"smb2", unix.SMB2_SUPER_MAGIC, unread, network},
+		{"smb", unix.SMB_SUPER_MAGIC, unread, network},
+		{"afs", unix.AFS_FS_MAGIC, unread, network},
+		{"openafs", unix.AFS_SUPER_MAGIC, unread, network},
+		{"ceph", unix.CEPH_SUPER_MAGIC, unread, network},
+		{"coda", unix.CODA_SUPER_MAGIC, unread, network},
+		{"ncp", unix.NCP_SUPER_MAGIC, unread, network},
+		{"ocfs2", unix.OCFS2_SUPER_MAGIC, unread, network},
+		{"proc", unix.PROC_SUPER_MAGIC, unread, special},
+		{"sysfs", unix.SYSFS_MAGIC, unread, special},
+		{"devpts", unix.DEVPTS_SUPER_MAGIC, unread, special},
+		{"securityfs", unix.SECURITYFS_MAGIC, unread, special},
+		{"debugfs", unix.DEBUGFS_MAGIC, unread, special},
+		{"tracefs", unix.TRACEFS_MAGIC, unread, special},
+		{"cgroup", unix.CGROUP_SUPER_MAGIC, unread, special},
+		{"cgroup2", unix.CGROUP2_SUPER_MAGIC, unread, special},
+		{"autofs", unix.AUTOFS_SUPER_MAGIC, unread, unknown},
+		{"never heard of", 0x12345678, unread, unknown},
+		{"fuse", magicFUSE, line("0:50", "fuse", "rw"), network},
+		{"sshfs", magicFUSE, line("0:50", "fuse.sshfs", "rw"), network},
+		{"glusterfs", magicFUSE, line("0:50", "fuse.glusterfs", "rw"), network},
+		{"a fuse that calls itself virtiofs", magicFUSE, line("0:50", "fuse.virtiofs", "rw"), network},
+		{"virtiofs", magicFUSE, line("0:50", "virtiofs", "rw"), hostShare},
+		{"fuseblk on a disk", magicFUSE, line("8:17", "fuseblk", "rw"), local},
+		{"fuseblk on no disk", magicFUSE, line("0:50", "fuseblk", "rw"), network},
+		{"fuseblk on a network disk", magicFUSE, line("43:0", "fuseblk", "rw"), network},
+		{"9p from the host", magic9P, line("0:50", "9p", "rw,trans=virtio"), hostShare},
+		{"9p from the host of WSL", magic9P, line("0:50", "9p", "rw,aname=drvfs,trans=fd,rfd=8"), hostShare},
+		{"9p over a network", magic9P, line("0:50", "9p", "rw,trans=tcp,port=564"), network},
+		{"9p over who knows what", magic9P, line("0:50", "9p", "rw"), network},
+		{"fuse, table unreadable", magicFUSE, unread, unknown},
+		{"9p, table unreadable", magic9P, unread, unknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := classOf(tt.magic, tt.mounted); got != tt.want {
+				t.Fatalf("class %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestVerdictOnAClass(t *testing.T) {
+	tests := []struct {
+		kind  filesystem
+		rules Rules
+		want  durward.Reason
+	}{
+		{local, Rules{}, ""},
+		{local, Rules{StrictVirtual: true}, ""},
+		{network, Rules{}, durward.NetworkFS},
+		{network, Rules{AllowNetworkFS: true}, ""},
+		{unknown, Rules{}, durward.NetworkFS},
+		{unknown, Rules{AllowNetworkFS: true}, ""},
+		{hostShare, Rules{}, ""},
+		{hostShare, Rules{StrictVirtual: true}, durward.NetworkFS},
+		{hostShare, Rules{StrictVirtual: true, AllowNetworkFS: true}, ""},
+		{special, Rules{}, durward.SpecialFilesystem},
+		{special, Rules{AllowNetworkFS: true}, durward.SpecialFilesystem},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%d %+v", tt.kind, tt.rules), func(t *testing.T) {
+			err := judgeKind(tt.kind, tt.rules)
+			if tt.want == "" {
+				must(t, err)
+				return
+			}
+			wantReason(t, fail("test", "x", err), tt.want)
+		})
+	}
+}
+
+func TestMagicNumbersAreUnique(t *testing.T) {
+	seen := map[uint32]string{magicFUSE: "fuse", magic9P: "9p"}
+	for _, row := range filesystems {
+		if other := seen[row.magic]; other != "" {
+			t.Errorf("%s and %s are both %#x", row.name, other, row.magic)
+		}
+		seen[row.magic] = row.name
+	}
+}
+
+// TestMountOf finds the mount of a file by number and compares with what statfs says.
+func TestMountOf(t *testing.T) {
+	for path, want := range map[string]string{"/proc/version": "proc", "/sys/kernel": "sysfs"} {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		must(t, err)
+		m, err := mountOf(fd)
+		must(t, err)
+		if m.fstype != want {
+			t.Errorf("%s is on %s, want %s", path, m.fstype, want)
+		}
+		unix.Close(fd)
+	}
+	if _, err := mountOf(1 << 20); err == nil {
+		t.Error("a mount was found for no descriptor")
+	}
+}
+
+func FuzzParseMount(f *testing.F) {
+	f.Add(`36 35 8:17 / /mnt/disk rw,noatime shared:1 - fuseblk /dev/sdb1 rw,user_id=0`)
+	f.Add(`36 35 0:50 / /mnt/a\040b rw - fuse.sshfs u@h:/ rw`)
+	f.Add(` - `)
+	f.Fuzz(func(t *testing.T, text string) {
+		m, ok := parseMount(text)
+		if ok && (m.id == "" || m.fstype == "" || strings.ContainsAny(m.fstype, " \t\n")) {
+			t.Fatalf("%q gave %+v", text, m)
+		}
+	})
+}
+
+func TestSpecialFiles(t *testing.T) {
+	tests := []struct {
+		root, path string
+		want       durward.Reason
+	}{
+		{"/proc", "self/environ", durward.SpecialFilesystem},
+		{"/proc", "version", durward.SpecialFilesystem},
+		{"/proc", "self/root/etc/passwd", durward.OutsideRoot},
+		{"/proc", "self/cwd/open_test.go", durward.OutsideRoot},
+		{"/proc", "self/exe", durward.OutsideRoot},
+		{"/proc", "self/nothing", durward.FileNotFound},
+		{"/", "proc/self/environ", durward.SpecialFilesystem},
+		{"/", "proc/self/root/etc/passwd", durward.OutsideRoot},
+		{"/sys", "kernel/uevent_seqnum", durward.SpecialFilesystem},
+		{"/dev", "zero", durward.NotRegularFile},
+		{"/dev", "null", durward.NotRegularFile},
+	}
+	eachOpener(t, func(t *testing.T, by opener) {
+		for _, tt := range tests {
+			t.Run(filepath.Join(tt.root, tt.path), func(t *testing.T) {
+				_, err := open(t, tt.root, by).OpenFile(tt.path, Rules{AllowNetworkFS: true})
+				wantReason(t, err, tt.want)
+			})
+		}
+		_, err := open(t, "/proc", by).OpenDir("self", Rules{})
+		wantReason(t, err, durward.SpecialFilesystem)
+		_, err = open(t, "/proc", by).WriteFile(t.Context(), "self/comm", strings.NewReader("x"), WriteOptions{Overwrite: true})
+		wantReason(t, err, durward.SpecialFilesystem)
+	})
+}
+
+// TestPipeBehindAMagicLink: a descriptor of ours must not be reached through /proc.
+func TestPipeBehindAMagicLink(t *testing.T) {
+	r, w, err := os.Pipe()
+	must(t, err)
+	defer r.Close()
+	defer w.Close()
+	eachOpener(t, func(t *testing.T, by opener) {
+		_, err := open(t, "/proc", by).OpenFile(fmt.Sprintf("self/fd/%d", r.Fd()), Rules{})
+		if err == nil {
+			t.Fatal("opened")
+		}
+	})
+}
+
+// TestWithoutOpenat2 runs the table where the kernel does not know openat2.
+func TestWithoutOpenat2(t *testing.T) {
+	out, err := again(t, "no-openat2", nil, "-test.run=^(TestOpenFile|TestOpenDir|TestWriteFile)$/kernel", "-test.v").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestOpenFile/kernel/a_file") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// hideOpenat2 makes openat2 answer ENOSYS in every thread of this process.
+func hideOpenat2() error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_OPENAT2},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package fsroot
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// A mount is a line of the mount table, as far as it matters here.
+type mount struct {
+	id      string
+	fstype  string
+	options []string
+	// localDisk is set when the file system is on a block device of this machine.
+	localDisk bool
+}
+
+var errNoMount = errors.New("no such mount in the mount table")
+
+// mountOf finds the mount that an open file is on: by its number, so that neither the
+// spelling of a mount point nor one mount over another can mislead.
+func mountOf(fd int) (mount, error) {
+	id, err := mountID(fd)
+	if err != nil {
+		return mount{}, err
+	}
+	table, err := os.Open("/proc/thread-self/mountinfo")
+	if err != nil {
+		return mount{}, err
+	}
+	defer table.Close()
+	lines := bufio.NewScanner(table)
+	for lines.Scan() {
+		if m, ok := parseMount(lines.Text()); ok && m.id == id {
+			return m, nil
+		}
+	}
+	return mount{}, errors.Join(errNoMount, lines.Err())
+}
+
+func mountID(fd int) (string, error) {
+	text, err := os.ReadFile("/proc/thread-self/fdinfo/" + strconv.Itoa(fd))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
+			return strings.TrimSpace(id), nil
+		}
+	}
+	return "", errNoMount
+}
+
+// parseMount reads one line:
+//
+//	36 35 8:17 / /mnt/disk rw,noatime shared:1 - fuseblk /dev/sdb1 rw,user_id=0
+func parseMount(line string) (mount, bool) {
+	before, after, found := strings.Cut(line, " - ")
+	place, kind := strings.Fields(before), strings.Fields(after)
+	if !found || len(place) < 6 || len(kind) < 2 {
+		return mount{}, false
+	}
+	return mount{
+		id:        place[0],
+		fstype:    kind[0],
+		options:   strings.Split(kind[len(kind)-1], ","),
+		localDisk: isLocalDisk(place[2]),
+	}, true
+}
+
+// isLocalDisk judges a device number "major:minor". Major 0 is no device at all, 43
+// and 147 are the far ends of network block devices.
+func isLocalDisk(device string) bool {
+	major, _, _ := strings.Cut(device, ":")
+	switch major {
+	case "", "0", "43", "147":
+		return false
+	}
+	return true
+}

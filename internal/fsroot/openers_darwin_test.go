@@ -1,0 +1,3 @@
+package fsroot
+
+func openers() map[string]opener { return map[string]opener{"walk": walker{}} }

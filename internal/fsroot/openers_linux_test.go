@@ -1,0 +1,5 @@
+package fsroot
+
+func openers() map[string]opener {
+	return map[string]opener{"kernel": kernel{}, "walk": walker{}}
+}
