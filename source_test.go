@@ -48,6 +48,34 @@ func TestNothingRunsBeforeMain(t *testing.T) {
 	}
 }
 
+func TestTheArchitecturePageShowsEveryRoom(t *testing.T) {
+	page, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, shown := map[string]bool{}, map[string]bool{}
+	for name := range sources(t) {
+		if room, _, _ := roomOf(path.Dir(name)); room != "internal/core/coretest" {
+			there[room] = true
+		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `.+?` \\|").FindAllString(string(page), -1) {
+		for _, room := range regexp.MustCompile("[a-z./]+").FindAllString(row, -1) {
+			shown[room] = true
+		}
+	}
+	for room := range there {
+		if !shown[room] {
+			t.Errorf("docs/architecture.md lacks %s", room)
+		}
+	}
+	for room := range shown {
+		if _, err := os.Stat(filepath.FromSlash(room)); err != nil {
+			t.Errorf("docs/architecture.md shows %s: %v", room, err)
+		}
+	}
+}
+
 // Deciding asks no clock, file or resolver, not even through a package that is mostly
 // pure.
 func TestPolicyIsPure(t *testing.T) {
