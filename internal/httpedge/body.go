@@ -1,0 +1,98 @@
+package httpedge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/durward/durward"
+)
+
+// NeedJSON refuses, with BadContentType, a request whose Content-Type is not
+// application/json; parameters are allowed. With absentOK it may be absent. A body in
+// a content coding such as gzip is refused as well, for nothing here expands it.
+func NeedJSON(r *http.Request, absentOK bool) error {
+	if coding := r.Header.Values("Content-Encoding"); len(coding) > 0 && !strings.EqualFold(strings.Join(coding, ","), "identity") {
+		return refused(durward.BadContentType, "content coding "+clip(coding[0]))
+	}
+	types := r.Header.Values("Content-Type")
+	if len(types) == 0 && absentOK {
+		return nil
+	}
+	if len(types) != 1 {
+		return refused(durward.BadContentType, fmt.Sprintf("%d content types", len(types)))
+	}
+	if media, _, err := mime.ParseMediaType(types[0]); err != nil || media != "application/json" {
+		return refused(durward.BadContentType, "content type "+clip(types[0]))
+	}
+	return nil
+}
+
+// ReadBody reads the whole body. One over maxBytes (zero means 1 MiB) is refused with
+// BodyTooLarge: before anything of it is read where its length was announced, and
+// after maxBytes and one byte where it was not. A body that takes too long is
+// RequestTimeout, one that is cut short or wrongly framed BadRequest.
+//
+// After a refusal the rest of the body stays unread, and the connection ends with the
+// answer.
+func ReadBody(r *http.Request, maxBytes int64) ([]byte, error) {
+	if maxBytes <= 0 {
+		maxBytes = defaultBodyBytes
+	}
+	if r.ContentLength > maxBytes {
+		return nil, tooLarge(maxBytes)
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBytes+1))
+	switch {
+	case err != nil:
+		return nil, bodyError(err)
+	case int64(len(body)) > maxBytes:
+		return nil, tooLarge(maxBytes)
+	}
+	return body, nil
+}
+
+func tooLarge(limit int64) error {
+	return refused(durward.BodyTooLarge, fmt.Sprintf("the body is over %d bytes", limit))
+}
+
+func bodyError(err error) error {
+	var ours *durward.Error
+	if errors.As(err, &ours) {
+		return err
+	}
+	reason := durward.BadRequest
+	var slow net.Error
+	if errors.As(err, &slow) && slow.Timeout() {
+		reason = durward.RequestTimeout
+	}
+	return &durward.Error{Reason: reason, Op: op, Err: err}
+}
+
+// A body is a request body that knows whether its end was reached, and that refuses to
+// give more than the server's limit.
+type body struct {
+	io.ReadCloser
+	limit, left int64
+	ended       bool // the end was seen; the handler's goroutine only
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, tooLarge(b.limit)
+	}
+	// One byte more than is left tells a body at the limit from one over it.
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, tooLarge(b.limit)
+	}
+	b.ended = b.ended || errors.Is(err, io.EOF)
+	return n, err
+}

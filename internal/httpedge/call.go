@@ -1,0 +1,118 @@
+package httpedge
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/durward/durward"
+)
+
+// glance is how often a running request's client is looked at.
+const glance = 200 * time.Millisecond
+
+// follow gives the context for one request: that of r, but that it ends when the client
+// is gone for good or the server ends. net/http's own context ends as soon as the
+// client ends its side, which a client may do that waits for its answer.
+//
+// The caller calls done when the handler has returned; it waits for what follow started.
+func (c *conn) follow(r *http.Request, ended <-chan struct{}) (call context.Context, done func()) {
+	c.begin(r)
+	call, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	returned, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		c.watch(r.Context().Done(), ended, returned, cancel)
+	}()
+	return call, func() {
+		close(returned)
+		<-stopped
+		cancel(nil)
+	}
+}
+
+// watch cancels when the client is gone or the server ended, and stops at returned. A
+// message on hint means that the client may be gone.
+func (c *conn) watch(hint, ended, returned <-chan struct{}, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for {
+		select {
+		case <-returned:
+			return
+		case <-ended:
+			cancel(&durward.Error{Reason: durward.ShuttingDown, Op: op, Retry: true})
+			return
+		case <-hint:
+			hint = nil // it stays closed
+		case <-tick.C:
+		}
+		if c.gone() {
+			cancel(&durward.Error{Reason: durward.CallCancelled, Op: op})
+			return
+		}
+	}
+}
+
+// gone reports whether nobody can receive an answer any more.
+func (c *conn) gone() bool {
+	switch peerOf(c) {
+	case peerThere:
+		return false
+	case peerGone:
+		return true
+	}
+	return c.probe(time.Now())
+}
+
+// A peerState is what is known of the other end of a connection.
+type peerState int
+
+const (
+	// peerThere: it can send, or has ended its side and waits for the answer.
+	peerThere peerState = iota
+	// peerGone: the connection was reset, or closed at either end.
+	peerGone
+	// peerQuiet: it ended its side, and nobody knows more.
+	peerQuiet
+)
+
+// noted tells what the reads from the connection came to.
+func (c *conn) noted() peerState {
+	switch {
+	case c.reset.Load():
+		return peerGone
+	case c.eof.Load():
+		return peerQuiet
+	}
+	return peerThere
+}
+
+// A probe says when the next interim response is due.
+type probe struct {
+	next time.Time
+	wait time.Duration
+}
+
+const (
+	interim      = "HTTP/1.1 100 Continue\r\n\r\n"
+	longestProbe = 30 * time.Second
+)
+
+// probe sends an interim response to a peer that ended its side, when one is due, and
+// reports whether the peer turned out to be gone. To a closed connection the first one
+// provokes a reset; the next look, or at the latest the next one sent, finds it.
+func (c *conn) probe(now time.Time) (gone bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.quiet || now.Before(c.probes.next) {
+		return false
+	}
+	c.probes.wait = min(max(2*c.probes.wait, glance), longestProbe)
+	c.probes.next = now.Add(c.probes.wait)
+	if !c.explicit {
+		_ = c.Conn.SetWriteDeadline(now.Add(glance)) // a closed connection fails at the write
+	}
+	_, err := c.Conn.Write([]byte(interim))
+	return err != nil
+}

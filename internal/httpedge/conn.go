@@ -1,0 +1,193 @@
+package httpedge
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A listener hands out at most so many connections at a time, and can close them all,
+// those that a handler took over included.
+type listener struct {
+	net.Listener
+	options Options
+	slots   chan struct{}
+	closed  chan struct{}
+	close   func() error
+
+	mu   sync.Mutex
+	open map[*conn]struct{} // guarded by mu
+}
+
+func newListener(l net.Listener, o Options) *listener {
+	closed := make(chan struct{})
+	return &listener{
+		Listener: l, options: o, closed: closed,
+		slots: make(chan struct{}, o.Connections),
+		close: sync.OnceValue(func() error { close(closed); return l.Close() }),
+		open:  make(map[*conn]struct{}),
+	}
+}
+
+// Accept waits for a free slot first, and so leaves the rest to the kernel's queue.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	nc, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	c := &conn{Conn: nc, timeout: l.options.WriteTimeout}
+	c.release = sync.OnceFunc(func() { l.forget(c) })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[c] = struct{}{}
+	return c, nil
+}
+
+func (l *listener) forget(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+	<-l.slots
+}
+
+func (l *listener) Close() error { return l.close() }
+
+func (l *listener) closeAll() {
+	l.mu.Lock()
+	open := make([]*conn, 0, len(l.open))
+	for c := range l.open {
+		open = append(open, c)
+	}
+	l.mu.Unlock()
+	for _, c := range open {
+		c.cut()
+	}
+}
+
+const (
+	// writePiece is what has to get through within one write time-out.
+	writePiece = 64 << 10
+	// What a client still sends after a refusal is read for so long and so far before
+	// the connection is closed. Closing it with bytes unread would reset it, and a
+	// reset takes the answer away that the client has not read yet.
+	lingerTime  = 500 * time.Millisecond
+	lingerBytes = 1 << 20
+)
+
+// A conn is one connection from a client. What net/http does with it passes through.
+type conn struct {
+	net.Conn
+	timeout time.Duration // of one piece written
+	release func()        // frees the slot, once
+	linger  atomic.Bool
+	reset   atomic.Bool // a read failed because the peer is gone
+	eof     atomic.Bool // the peer ended its side
+
+	mu       sync.Mutex
+	explicit bool  // guarded by mu: someone else set a write deadline
+	quiet    bool  // guarded by mu: no interim response may be written
+	probes   probe // guarded by mu
+}
+
+// Read notes how the peer ended, for systems where that cannot be asked.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	var slow net.Error
+	switch {
+	case err == nil || errors.As(err, &slow) && slow.Timeout():
+	case errors.Is(err, io.EOF):
+		c.eof.Store(true)
+	default:
+		c.reset.Store(true)
+	}
+	return n, err
+}
+
+// Write sends p, and fails when a piece of it does not get through in time.
+func (c *conn) Write(p []byte) (n int, err error) {
+	if !bytes.HasPrefix(p, []byte("HTTP/1.1 100 ")) {
+		c.keepQuiet()
+	}
+	for {
+		c.extend()
+		m, err := c.Conn.Write(p[n:min(len(p), n+writePiece)])
+		if n += m; err != nil || n == len(p) {
+			return n, err
+		}
+	}
+}
+
+func (c *conn) extend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.explicit {
+		_ = c.Conn.SetWriteDeadline(time.Now().Add(c.timeout)) // a closed connection fails at the write
+	}
+}
+
+// SetWriteDeadline takes the place of the time-out per piece until it is set to zero.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.explicit = !t.IsZero()
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.Conn.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// CloseWrite ends our side; net/http asks for it before it waits for the client's end.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// keepQuiet is called when the answer begins: from then on nothing may be put between
+// its bytes.
+func (c *conn) keepQuiet() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.quiet = true
+}
+
+// lingerAtClose makes Close wait for a client that may still be sending.
+func (c *conn) lingerAtClose() { c.linger.Store(true) }
+
+// Close closes the connection and frees its slot.
+func (c *conn) Close() error {
+	if c.linger.Swap(false) && c.CloseWrite() == nil {
+		_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+	}
+	defer c.release()
+	return c.Conn.Close()
+}
+
+// cut closes the connection without waiting for anyone.
+func (c *conn) cut() {
+	c.linger.Store(false)
+	_ = c.Close()
+}
+
+// begin prepares for the next request.
+func (c *conn) begin(r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.quiet = !r.ProtoAtLeast(1, 1) // HTTP/1.0 knows no interim responses
+	c.probes = probe{}
+}
