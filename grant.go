@@ -114,7 +114,8 @@ const PrivateTmp = "@tmp"
 // name it; Deny and Protect win over both.
 type Files struct {
 	Read, Write, Deny, Protect, Exec []string
-	// DenyGlobs are patterns of paths to deny, expanded at each run. In the part before
+	// DenyGlobs are patterns of paths to deny, expanded at each run: * ? [abc] within a
+	// name, ** for any number of names. In the part before
 	// the first wildcard, characters with a meaning are escaped as "[*]".
 	DenyGlobs []string
 	// HostReadOnly shows the whole host read-only instead of a private view.
@@ -239,6 +240,9 @@ const (
 	KeepRefuse Keep = "refuse"
 	// KeepStream keeps the newest bytes and hands every byte to the session's reader.
 	KeepStream Keep = "stream"
+	// KeepFlow hands every byte to the session's reader and loses none: while as much
+	// as the cap waits to be read, the command waits.
+	KeepFlow Keep = "flow"
 )
 
 // A GrantField is a part of a grant that an engine may or may not be able to hold.

@@ -56,6 +56,8 @@ type Capture struct {
 	Head, Tail []byte
 	// Total counts every byte produced, kept or not.
 	Total int64
+	// Passed counts the bytes that were given to the reader of a session instead.
+	Passed int64
 }
 
 // Bytes joins what was kept.
@@ -66,5 +68,7 @@ func (c Capture) Bytes() []byte {
 	return append(append(make([]byte, 0, len(c.Head)+len(c.Tail)), c.Head...), c.Tail...)
 }
 
-// Dropped is the exact number of bytes not kept.
-func (c Capture) Dropped() int64 { return c.Total - int64(len(c.Head)) - int64(len(c.Tail)) }
+// Dropped is the exact number of bytes that nobody got.
+func (c Capture) Dropped() int64 {
+	return c.Total - c.Passed - int64(len(c.Head)) - int64(len(c.Tail))
+}

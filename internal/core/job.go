@@ -20,17 +20,21 @@ type job struct {
 	decision durward.Decision
 	prepared Prepared
 
-	began  time.Time
-	queued time.Duration
-	slot   bool
+	began    time.Time
+	queued   time.Duration
+	admitted time.Time // zero until the call has its slot
+}
+
+func (r *Runtime) newJob(ctx context.Context, c durward.Call) *job {
+	ctx, cancel := context.WithCancel(ctx)
+	return &job{runtime: r, ctx: ctx, cancel: cancel, call: stamp(c), began: time.Now()}
 }
 
 // begin takes a call as far as the recorded intent. An error has been recorded.
 func (r *Runtime) begin(ctx context.Context, c durward.Call) (*job, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	j := &job{runtime: r, ctx: ctx, cancel: cancel, call: stamp(c), began: time.Now()}
-	if err := r.enlist(j.call.ID, cancel); err != nil {
-		cancel()
+	j := r.newJob(ctx, c)
+	if err := r.enlist(j.call.ID, j.cancel); err != nil {
+		j.cancel()
 		return nil, j.deny(err)
 	}
 	if err := j.decide(); err != nil {
@@ -39,14 +43,16 @@ func (r *Runtime) begin(ctx context.Context, c durward.Call) (*job, error) {
 	}
 	if err := r.recorder.Intent(j.call, j.decision); err != nil {
 		j.leave()
-		return nil, err // nothing runs unrecorded
+		return nil, unrecorded(err, nil) // nothing runs unrecorded
 	}
-	j.spend()
 	return j, nil
 }
 
 // decide finds, binds, decides and prepares.
 func (j *job) decide() (err error) {
+	defer func() { err = j.kinded(err) }()
+	defer caught(&err)
+	j.expire(j.call.Deadline)
 	if j.tool, err = j.runtime.source.Find(j.ctx, j.call.Tool); err != nil {
 		return err
 	}
@@ -57,6 +63,9 @@ func (j *job) decide() (err error) {
 	if err = j.decision.Err("decide"); err != nil {
 		return err
 	}
+	if wall := j.decision.Grant.Limits.WithDefaults().Wall; wall > 0 {
+		j.expire(j.began.Add(wall))
+	}
 	engine, ok := j.runtime.engines[j.tool.Engine]
 	if !ok {
 		return fmt.Errorf("tool %q names an engine %q that does not exist", j.tool.ID, j.tool.Engine)
@@ -64,9 +73,7 @@ func (j *job) decide() (err error) {
 	if err = holds(engine, j.decision.Grant); err != nil {
 		return err
 	}
-	j.prepared, err = guard(func() (Prepared, error) {
-		return engine.Prepare(j.ctx, j.tool, j.call, j.decision.Grant)
-	})
+	j.prepared, err = engine.Prepare(j.ctx, j.tool, j.call, j.decision.Grant)
 	return err
 }
 
@@ -103,22 +110,31 @@ func holds(e Engine, g durward.Grant) error {
 // refuses the call in its own words.
 func (j *job) deny(err error) error {
 	if failed := j.runtime.recorder.Deny(j.call, j.refusal(err)); failed != nil {
-		return errors.Join(failed, err)
+		return unrecorded(failed, err)
 	}
 	return err
 }
 
-// refusal gives a denial from any stage the form of a decision.
+// unrecorded refuses a call whose record could not be written, whatever else came of
+// it: the error is of kind Unavailable.
+func unrecorded(failed, err error) error {
+	if durward.KindOf(failed) == durward.Unavailable {
+		return errors.Join(failed, err)
+	}
+	return &durward.Error{Reason: durward.AuditUnavailable, Op: "record", Err: errors.Join(failed, err)}
+}
+
+// refusal gives a denial from any stage the form of a decision; that of policy stands
+// in its own words.
 func (j *job) refusal(err error) durward.Decision {
 	d := j.decision
-	if d.Allow || d.Code == "" {
-		d = durward.Decision{PolicyHash: d.PolicyHash, Rule: d.Rule, Where: d.Where}
+	if !d.Allow && d.Code != "" {
+		return d
 	}
-	d.Code = durward.ReasonOf(err)
-	if d.Code == "" {
+	d = durward.Decision{PolicyHash: d.PolicyHash, Rule: d.Rule, Where: d.Where, Reason: err.Error()}
+	if d.Code = durward.ReasonOf(err); d.Code == "" {
 		d.Code = durward.Defect
 	}
-	d.Reason = err.Error()
 	var e *durward.Error
 	if errors.As(err, &e) {
 		d.Remedy = e.Hint
@@ -129,14 +145,9 @@ func (j *job) refusal(err error) durward.Decision {
 	return d
 }
 
-// spend puts the call under its one deadline, which queue and work both spend.
-func (j *job) spend() {
-	deadline := j.call.Deadline
-	if wall := j.decision.Grant.Limits.Wall; wall > 0 {
-		if end := j.began.Add(wall); deadline.IsZero() || end.Before(deadline) {
-			deadline = end
-		}
-	}
+// expire puts the call under a deadline; of several the earliest holds. Everything
+// the call waits for spends the same one.
+func (j *job) expire(deadline time.Time) {
 	if deadline.IsZero() {
 		return
 	}
@@ -147,20 +158,25 @@ func (j *job) spend() {
 
 // admit waits for a slot.
 func (j *job) admit() error {
+	asked := time.Now()
 	err := j.runtime.gate.enter(j.ctx, j.tool)
-	j.queued = time.Since(j.began)
-	j.slot = err == nil
+	j.queued = time.Since(asked)
+	if err == nil {
+		j.admitted = time.Now()
+	}
 	return err
 }
 
-func (j *job) run() (durward.Result, error) {
+func (j *job) run() (result durward.Result, err error) {
+	defer caught(&err)
 	if err := j.admit(); err != nil {
 		return durward.Result{}, err
 	}
-	return guard(func() (durward.Result, error) { return j.prepared.Run(j.ctx) })
+	return j.prepared.Run(j.ctx)
 }
 
-func (j *job) open(events durward.Events) (durward.Session, error) {
+func (j *job) open(events durward.Events) (s durward.Session, err error) {
+	defer caught(&err)
 	opener, ok := j.prepared.(Opener)
 	if !ok {
 		return nil, &durward.Error{
@@ -171,61 +187,96 @@ func (j *job) open(events durward.Events) (durward.Session, error) {
 	if err := j.admit(); err != nil {
 		return nil, err
 	}
-	return guard(func() (durward.Session, error) { return opener.Open(j.ctx, events) })
+	return opener.Open(j.ctx, events)
+}
+
+// wait gives the end of a session. Its bound is the job's context, which ends the
+// session and not the wait for it.
+func (j *job) wait(s durward.Session) (result durward.Result, err error) {
+	defer caught(&err)
+	return s.Wait(context.WithoutCancel(j.ctx))
 }
 
 // end bounds the result, frees what the call held and records the outcome.
 func (j *job) end(result durward.Result, err error) (durward.Result, error) {
-	bound(&result, j.decision.Grant.Limits)
-	result.Queued = j.queued
-	result.Took = time.Since(j.began)
 	defer j.leave() // after the record: a shutdown waits for it
+	err = j.kinded(err)
+	if over := bound(&result, j.decision.Grant.Limits); err == nil {
+		err = over
+	}
+	result.Queued = j.queued
+	if !j.admitted.IsZero() {
+		result.Took = time.Since(j.admitted)
+	}
 	if failed := j.runtime.recorder.Outcome(j.call, j.decision, result, err); failed != nil {
-		return durward.Result{}, errors.Join(failed, err)
+		return durward.Result{}, unrecorded(failed, err)
 	}
 	return result, err
 }
 
 func (j *job) leave() {
-	if j.prepared != nil {
-		_ = j.prepared.Close() // what was prepared only held descriptors
-	}
-	if j.slot {
+	_ = j.close() // what was prepared only held descriptors
+	if !j.admitted.IsZero() {
 		j.runtime.gate.leave(j.tool.ID)
 	}
 	j.cancel()
 	j.runtime.dismiss(j.call.ID)
 }
 
+// close frees what was prepared, if anything was.
+func (j *job) close() (err error) {
+	if j.prepared == nil {
+		return nil
+	}
+	defer caught(&err)
+	return j.prepared.Close()
+}
+
 // bound cuts what an engine kept beyond the grant. Engines keep to it themselves;
-// this is the line that holds when one does not.
-func bound(r *durward.Result, l durward.Limits) {
-	if l.Output <= 0 {
-		return
+// this is the line that holds when one does not. An object cannot be cut: it is
+// dropped, and the call is TooLarge.
+func bound(r *durward.Result, l durward.Limits) error {
+	limit := l.WithDefaults().Output
+	if limit < 0 {
+		return nil
 	}
 	for _, c := range []*durward.Capture{&r.Stdout, &r.Stderr} {
-		if over := int64(len(c.Head)+len(c.Tail)) - l.Output; over > 0 {
+		if over := int64(len(c.Head)+len(c.Tail)) - limit; over > 0 {
 			cut := min(over, int64(len(c.Tail)))
 			c.Tail = c.Tail[cut:]
 			c.Head = c.Head[:int64(len(c.Head))-(over-cut)]
 		}
 	}
+	if int64(len(r.Output)) <= limit {
+		return nil
+	}
+	r.Output = nil
+	return &durward.Error{
+		Reason: durward.OutputTooLarge, Op: "bound", Hint: "ask for less at once",
+		Err: fmt.Errorf("the tool answered with more than %d bytes", limit),
+	}
 }
 
-// guard turns a panic of an engine into an error of kind Internal, so that the call
-// still ends once and on record.
-func guard[T any](f func() (T, error)) (value T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &durward.Error{Reason: durward.Defect, Op: "engine", Err: fmt.Errorf("panic: %v", p)}
-		}
-	}()
-	return f()
+// caught turns a panic behind the core into an error of kind Internal, so that the
+// call still ends once and on record. It is to be deferred.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = &durward.Error{Reason: durward.Defect, Op: "call", Err: fmt.Errorf("panic: %v", p)}
+	}
+}
+
+// kinded gives the bare error of an ended context its kind.
+func (j *job) kinded(err error) error {
+	bare := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if !bare || j.ctx.Err() == nil || durward.KindOf(err) != durward.Internal {
+		return err
+	}
+	return endError(j.ctx, "call", "the call ran until its time was up")
 }
 
 // endError says that ctx ended, as an error of kind Timeout or Cancelled.
 func endError(ctx context.Context, op, what string) error {
-	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return &durward.Error{Reason: durward.DeadlineExceeded, Op: op, Retry: true, Hint: "allow more time", Err: errors.New(what)}
 	}
 	return &durward.Error{Reason: durward.CallCancelled, Op: op, Err: context.Cause(ctx)}

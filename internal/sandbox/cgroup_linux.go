@@ -110,7 +110,7 @@ func (h *cgroupHome) startWatchdog() error {
 		return err
 	}
 	defer kill.Close()
-	w := &watchdog{kill: kill}
+	w := &watchdog{kill: kill, home: h.path}
 	if err := w.start(); err != nil {
 		return fmt.Errorf("watchdog: %w", err)
 	}
@@ -183,6 +183,7 @@ func (c *cgroup) remove() error {
 // A watchdog is the process that outlives us for a moment.
 type watchdog struct {
 	kill, pipe *os.File
+	home       string
 }
 
 func (w *watchdog) start() error {
@@ -201,6 +202,7 @@ func (w *watchdog) start() error {
 		{Name: "hide the watchdog from ptrace", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(0)}},
 		{Name: "wait for the runtime's end", NR: unix.SYS_PPOLL, Args: []Arg{pollEnd(reaperControlFD), number(1), number(0), number(0)}},
 		{Name: "kill the cgroups", NR: unix.SYS_WRITE, Args: []Arg{number(reaperKillFD), text("1"), number(1)}, Allow: AnyError},
+		{Name: "remove the home", NR: unix.SYS_UNLINKAT, Args: []Arg{number(unix.AT_FDCWD), text(w.home), number(unix.AT_REMOVEDIR)}, Allow: AnyError},
 		{Name: "exit", NR: unix.SYS_EXIT_GROUP, Args: []Arg{number(0)}},
 	}}.encode()
 	if err == nil {

@@ -83,7 +83,7 @@ func require(g durward.Grant, r *durward.Report) error {
 		if held.Held != durward.HeldNone && (!q.Kernel || held.Held == durward.HeldKernel) {
 			continue
 		}
-		if !g.StepDown {
+		if !g.StepDown || q.Firm {
 			return unavailable("require", "use a mode that does not require it (danger-full-access), or a host that holds it (durward doctor)",
 				"%s is required and level 0 holds it by %s", q, held.Held)
 		}

@@ -1,0 +1,84 @@
+package process
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/durward/durward"
+)
+
+// A sink takes the bytes of one stream as they are read. It keeps no reference to
+// them, and is used by one goroutine.
+type sink interface {
+	take(p []byte)
+	captured() durward.Capture
+}
+
+// A headTail keeps the first bytes and, in a ring, the last. The memory it uses grows
+// with what was printed, up to its two caps.
+type headTail struct {
+	headCap, tailCap int
+	head, ring       []byte
+	at               int // where the next byte of a full ring goes
+	total            int64
+}
+
+func (h *headTail) take(p []byte) {
+	h.total += int64(len(p))
+	if room := h.headCap - len(h.head); room > 0 {
+		n := min(room, len(p))
+		h.head = appendWithin(h.head, p[:n], h.headCap)
+		p = p[n:]
+	}
+	if len(p) > h.tailCap {
+		p = p[len(p)-h.tailCap:]
+	}
+	if room := h.tailCap - len(h.ring); room > 0 {
+		n := min(room, len(p))
+		h.ring = appendWithin(h.ring, p[:n], h.tailCap)
+		p = p[n:]
+	}
+	for len(p) > 0 {
+		n := copy(h.ring[h.at:], p)
+		h.at = (h.at + n) % h.tailCap
+		p = p[n:]
+	}
+}
+
+func (h *headTail) captured() durward.Capture {
+	tail := append(append(make([]byte, 0, len(h.ring)), h.ring[h.at:]...), h.ring[:h.at]...)
+	return durward.Capture{Head: h.head, Tail: tail, Total: h.total}
+}
+
+// appendWithin appends like append, with a buffer that never outgrows limit.
+func appendWithin(b, p []byte, limit int) []byte {
+	if need := len(b) + len(p); need > cap(b) {
+		grown := make([]byte, len(b), min(max(need, 2*cap(b)), limit))
+		copy(grown, b)
+		b = grown
+	}
+	return append(b, p...)
+}
+
+// A budget is a number of bytes that several streams share.
+type budget struct {
+	left atomic.Int64
+	once sync.Once
+	over chan struct{} // closed when more was taken than there was
+}
+
+func newBudget(n int64) *budget {
+	b := &budget{over: make(chan struct{})}
+	b.left.Store(n)
+	return b
+}
+
+// spend takes n bytes and gives how many of them there were.
+func (b *budget) spend(n int) int {
+	left := b.left.Add(-int64(n))
+	if left >= 0 {
+		return n
+	}
+	b.once.Do(func() { close(b.over) })
+	return int(max(0, int64(n)+left))
+}

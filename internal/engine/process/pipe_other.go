@@ -1,0 +1,12 @@
+//go:build !linux
+
+package process
+
+import "os"
+
+func pipe(oursReads bool) (ours, theirs *os.File, err error) {
+	if ours, theirs, err = os.Pipe(); !oursReads {
+		ours, theirs = theirs, ours
+	}
+	return ours, theirs, err
+}

@@ -1,0 +1,161 @@
+// Package process carries out calls that run a command on this machine.
+//
+// A tool of this engine reads Argv: the program and its arguments, without a shell.
+// The program is looked up in the PATH of the grant; the command runs in the call's
+// directory, entered by descriptor, under the plan of package sandbox.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/sandbox"
+)
+
+// Options configure an Engine.
+type Options struct {
+	// Host is what the machine can hold. Nil means sandbox.Probe.
+	Host func() sandbox.Host
+	// ScratchDir is where the private directories of calls are made. Empty means
+	// os.TempDir().
+	ScratchDir string
+}
+
+// An Engine runs commands. It is safe for concurrent use.
+type Engine struct {
+	host    func() sandbox.Host
+	scratch *scratch
+}
+
+// New makes an Engine. It is closed when no call is running any more.
+func New(o Options) *Engine {
+	if o.Host == nil {
+		o.Host = sandbox.Probe
+	}
+	return &Engine{host: o.Host, scratch: newScratch(o.ScratchDir)}
+}
+
+// Close removes what the engine keeps for its calls.
+func (e *Engine) Close() error { return e.scratch.close() }
+
+// Enforces lists the fields that level 0 can hold.
+func (e *Engine) Enforces() []durward.GrantField {
+	return []durward.GrantField{durward.FieldEnv, durward.FieldIdentity, durward.FieldLimits}
+}
+
+// Prepare opens the directory and the program, judges them, and compiles the plan.
+func (e *Engine) Prepare(_ context.Context, _ durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return nil, &durward.Error{Reason: durward.ArgvEmpty, Op: "prepare", Hint: "name a program"}
+	}
+	p := &prepared{engine: e, call: c, grant: g, host: e.host()}
+	if err := p.open(); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// A prepared call holds its directory and its program open.
+type prepared struct {
+	engine  *Engine
+	call    durward.Call
+	grant   durward.Grant
+	host    sandbox.Host
+	dir     *os.File
+	request sandbox.Request
+	plan    sandbox.Plan
+	private string // the private directory, made when the call is run
+}
+
+func (p *prepared) open() error {
+	path, err := filepath.Abs(p.call.Dir)
+	if err != nil {
+		return dirError(p.call.Dir, err)
+	}
+	if p.dir, err = openDir(path); err != nil {
+		return dirError(path, err)
+	}
+	if err := p.inside(); err != nil {
+		return err
+	}
+	program, err := sandbox.FindProgram(p.call.Argv[0], p.grant.Env["PATH"], path)
+	if err != nil {
+		return err
+	}
+	p.request = sandbox.Request{
+		Argv: p.call.Argv, Env: p.environment(), Program: program, Dir: p.dir,
+		Grant: p.grant, Terminal: p.call.Terminal != nil,
+	}
+	p.plan, err = sandbox.Compile(p.request, p.host)
+	return err
+}
+
+// inside judges the directory that was opened: where the grant names path sets, it
+// lies in one of them.
+func (p *prepared) inside() error {
+	sets := slices.Concat(p.grant.Files.Read, p.grant.Files.Write)
+	if len(sets) == 0 {
+		return nil
+	}
+	path, err := physicalPath(p.dir)
+	if err != nil {
+		return dirError(p.dir.Name(), err)
+	}
+	for _, root := range sets {
+		if path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/") {
+			return nil
+		}
+	}
+	return &durward.Error{
+		Reason: durward.DirDenied, Op: "prepare", Rule: "filesystem.read", Hint: "run it inside " + sets[0] + ", or name another --root",
+		Err: fmt.Errorf("%s is outside the directories the policy names", path),
+	}
+}
+
+// environment is the grant's, with the private directory under its names.
+func (p *prepared) environment() []string {
+	env := make([]string, 0, len(p.grant.Env)+len(p.grant.PrivateDir))
+	for name, value := range p.grant.Env {
+		env = append(env, name+"="+value)
+	}
+	if len(p.grant.PrivateDir) > 0 {
+		p.private = p.engine.scratch.path(p.call.ID)
+		for _, name := range p.grant.PrivateDir {
+			env = append(env, name+"="+p.private)
+		}
+	}
+	slices.Sort(env)
+	return env
+}
+
+// Close frees the descriptors.
+func (p *prepared) Close() error {
+	var err error
+	if p.request.Program != nil {
+		err = p.request.Program.Close()
+		p.request.Program = nil
+	}
+	if p.dir != nil {
+		err = errors.Join(err, p.dir.Close())
+		p.dir = nil
+	}
+	return err
+}
+
+func dirError(path string, err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	return &durward.Error{
+		Reason: durward.DirUnavailable, Op: "open working directory", Hint: "check that the directory exists",
+		Err: fmt.Errorf("%s: %w", path, err),
+	}
+}

@@ -1,0 +1,40 @@
+//go:build unix
+
+package process
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockDir opens a directory of our own user and locks it; the lock ends with the
+// file, and with us.
+func lockDir(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && int(st.Uid) != os.Geteuid() {
+		err = errors.New("it belongs to another user")
+	}
+	if err == nil {
+		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return f, nil
+}
+
+// old reports whether a directory has stood for a moment: its maker has had the time
+// to lock it.
+func old(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && time.Since(info.ModTime()) > time.Second
+}

@@ -1,0 +1,132 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox"
+)
+
+// A session is a run that somebody talks to.
+type session struct {
+	run    *run
+	ring   *ring
+	cancel context.CancelFunc
+
+	writing sync.Mutex // keeps the order of writes
+
+	done   chan struct{} // closed when result and err are set
+	result durward.Result
+	err    error
+}
+
+// Open starts the command and follows it in the background until its tree is dead.
+func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Session, error) {
+	ring := newRing(p.grant.Limits.Output, p.grant.Keep == durward.KeepFlow, events)
+	first := durward.Stdout
+	if p.call.Terminal != nil {
+		first = durward.Terminal
+	}
+	r := &run{prepared: p, interactive: true, sinks: [2]sink{
+		&streamSink{ring: ring, stream: first}, &streamSink{ring: ring, stream: durward.Stderr},
+	}}
+	if err := r.start(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &session{run: r, ring: ring, cancel: cancel, done: make(chan struct{})}
+	stop := context.AfterFunc(ctx, ring.abandon) // nobody may be left to read
+	go func() {
+		defer close(s.done)
+		defer cancel()
+		defer stop()
+		s.result, s.err = r.finish(ctx)
+		ring.end()
+	}()
+	if len(p.call.Stdin) > 0 {
+		r.readers.Go(func() { _, _ = s.write(p.call.Stdin) }) // a command need not read its input
+	}
+	return s, nil
+}
+
+// Write gives bytes to the command's input, in the order of calls.
+func (s *session) Write(ctx context.Context, p []byte) (int, error) {
+	stop := context.AfterFunc(ctx, func() { _ = s.run.stdin.SetWriteDeadline(time.Now()) })
+	n, err := s.write(p)
+	if !stop() && errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = s.run.stdin.SetWriteDeadline(time.Time{})
+		return n, &durward.Error{Reason: durward.CallCancelled, Op: "write", Err: context.Cause(ctx)}
+	}
+	return n, err
+}
+
+func (s *session) write(p []byte) (int, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	n, err := s.run.stdin.Write(p)
+	if errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.EIO) {
+		return n, &durward.Error{Kind: durward.Conflict, Reason: durward.InputClosed, Op: "write", Err: err}
+	}
+	return n, err
+}
+
+// CloseInput ends the command's input; on a terminal it sends end-of-file.
+func (s *session) CloseInput() error {
+	if s.run.call.Terminal != nil {
+		const endOfFile = 4
+		_, err := s.write([]byte{endOfFile})
+		return err
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.run.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Signal sends a signal to the command's process group.
+func (s *session) Signal(number int) error {
+	if number < 1 || number > 64 {
+		return &durward.Error{Reason: durward.NotSupported, Op: "signal", Err: errors.New("no such signal")}
+	}
+	return s.run.proc.Signal(syscall.Signal(number))
+}
+
+// Resize sets the size of the terminal.
+func (s *session) Resize(size durward.WindowSize) error {
+	if s.run.call.Terminal == nil {
+		return &durward.Error{Reason: durward.NotSupported, Op: "resize", Err: errors.New("the command has no terminal")}
+	}
+	return sandbox.ResizeTerminal(s.run.stdin, size)
+}
+
+// Read gives the chunks behind the cursor.
+func (s *session) Read(ctx context.Context, after uint64, maxBytes int, wait time.Duration) (durward.Page, error) {
+	return s.ring.page(ctx, after, maxBytes, wait)
+}
+
+// Cancel begins the end of the command.
+func (s *session) Cancel() { s.cancel() }
+
+// Wait blocks until the tree is dead.
+func (s *session) Wait(ctx context.Context) (durward.Result, error) {
+	select {
+	case <-s.done:
+		return s.result, s.err
+	case <-ctx.Done():
+		return durward.Result{}, &durward.Error{Reason: durward.CallCancelled, Op: "wait", Err: context.Cause(ctx)}
+	}
+}
+
+// Close cancels and waits for the end.
+func (s *session) Close() error {
+	s.cancel()
+	<-s.done
+	return nil
+}
