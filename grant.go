@@ -115,8 +115,7 @@ const PrivateTmp = "@tmp"
 type Files struct {
 	Read, Write, Deny, Protect, Exec []string
 	// DenyGlobs are patterns of paths to deny, expanded at each run: * ? [abc] within a
-	// name, ** for any number of names. In the part before
-	// the first wildcard, characters with a meaning are escaped as "[*]".
+	// name, ** for any number of names. "[*]" stands for the character itself.
 	DenyGlobs []string
 	// HostReadOnly shows the whole host read-only instead of a private view.
 	HostReadOnly bool
