@@ -23,6 +23,9 @@ func (d *Decoder) Problem(n *Node, format string, args ...any) {
 	d.problems.Add(n.Where, format, args...)
 }
 
+// Include adds the problems that err is made of to those found later.
+func (d *Decoder) Include(err error) { d.problems = append(d.problems, ProblemsOf(err)...) }
+
 // Err gives all mistakes as [Problems], in the order of their places, or nil.
 func (d *Decoder) Err() error { return d.problems.Err() }
 

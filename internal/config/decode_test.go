@@ -19,11 +19,12 @@ type settings struct {
 func decode(t *testing.T, text string) (settings, error) {
 	t.Helper()
 	n, err := config.Parse("c.yaml", []byte(text))
-	if err != nil {
+	if n == nil {
 		t.Fatal(err)
 	}
 	var s settings
 	var d config.Decoder
+	d.Include(err)
 	d.Fields(n, config.Fields{
 		"port": func(n *config.Node) { s.port, _ = d.Int(n, 1, 65535) },
 		"mode": func(n *config.Node) { s.mode, _ = d.Word(n, "slow", "quick") },
@@ -51,14 +52,16 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeReportsAllMistakes(t *testing.T) {
-	_, err := decode(t, "prot: 1\nport: 65_536\nfast: yes\nmode: qick\nnames: [1.10, x, {}, ]\nzzzzzzzzz: 1\n")
+	_, err := decode(t, "prot: 1\nport: 65_536\nfast: yes\nmode: qick\nnames: [1.10, x, {}, ]\nport: &p 1\nzzzzzzzzz: 1\n")
 	want := `c.yaml:1:1: unknown field "prot" (did you mean "port"?)
 c.yaml:2:7: port must be between 1 and 65535, not 65_536
 c.yaml:3:7: fast must be a boolean, not a string
 c.yaml:4:7: mode must be one of slow, quick, not "qick" (did you mean "quick"?)
 c.yaml:5:9: names[0] must be a string, not a number; put it in quotes: "1.10"
 c.yaml:5:18: names[2] must be a string, not a mapping
-c.yaml:6:1: unknown field "zzzzzzzzz"`
+c.yaml:6:1: duplicate field "port" (first on line 2)
+c.yaml:6:7: the anchor &p is not accepted
+c.yaml:7:1: unknown field "zzzzzzzzz"`
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(err.Error(), "\n")); diff != "" {
 		t.Error(diff)
 	}

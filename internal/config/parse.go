@@ -19,8 +19,9 @@ const maxDepth = 64
 
 // Parse reads the document data; file stands in every place and tells JSON from YAML.
 //
-// The error is of type [Problems]. Parse keeps nothing of data and may be called
-// concurrently.
+// The error is of type [Problems]. When the document can be read in spite of them, its
+// tree comes with the error, so that a [Decoder] that includes it finds the rest. Parse
+// keeps nothing of data and may be called concurrently.
 func Parse(file string, data []byte) (*Node, error) {
 	p := &parser{file: file}
 	if len(data) > MaxBytes {
@@ -32,10 +33,7 @@ func Parse(file string, data []byte) (*Node, error) {
 		return nil, p.problems.Err()
 	}
 	n := p.parse(data)
-	if err := p.problems.Err(); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return n, p.problems.Err()
 }
 
 // A parser reads one document.

@@ -16,8 +16,13 @@ type Problem struct {
 	Message string
 }
 
-// Error gives "file:line:column: message".
-func (p Problem) Error() string { return p.Where.String() + ": " + p.Message }
+// Error gives "file:line:column: message", or the message where there is no place.
+func (p Problem) Error() string {
+	if p.Where == (durward.Position{}) {
+		return p.Message
+	}
+	return p.Where.String() + ": " + p.Message
+}
 
 // Problems are all mistakes found in a document. As an error they are one line each;
 // [ProblemsOf] finds them behind any wrapping.
