@@ -5,6 +5,7 @@ package fsroot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -38,8 +39,11 @@ func (*Root) WriteFile(_ context.Context, name string, _ io.Reader, _ WriteOptio
 }
 
 func refuseAll(op, name string) error {
-	err := errors.Join(refusal(durward.SandboxUnavailable), errNoContainment)
-	refused := fail(op, name, err).(*durward.Error)
-	refused.Hint = "use Linux or macOS"
-	return refused
+	if err := checkName(name); err != nil {
+		return fail(op, name, err)
+	}
+	return &durward.Error{
+		Reason: durward.SandboxUnavailable, Op: op, Hint: "use Linux or macOS",
+		Err: fmt.Errorf("%q: %w", name, errNoContainment),
+	}
 }
