@@ -37,7 +37,7 @@ cross: ## build and vet for the other systems
 	@set -e; for target in linux/arm64 darwin/arm64 windows/amd64; do \
 		echo "build and vet for $$target"; \
 		export GOOS=$${target%/*} GOARCH=$${target#*/}; \
-		$(GO) build ./... && $(GO) vet ./...; \
+		$(GO) build ./...; $(GO) vet ./...; \
 	done
 
 unit: ## the tests, with the race detector
