@@ -1,0 +1,301 @@
+// Package audit keeps the record of every call in a log that proves itself.
+//
+// A log is a file of JSON objects, one per line. Each holds its number and the SHA-256
+// of the line before it, so that no line can be changed, removed, put in or swapped
+// without showing:
+//
+//	{"seq":41,"prev":"9f2c…","ts":"2026-01-31T12:00:00.000Z","phase":"intent","reqId":"0190…","door":"exec",…}
+//	{"seq":42,"prev":"77ab…","ts":"2026-01-31T12:00:00.031Z","phase":"outcome","reqId":"0190…","cause":"ok",…}
+//
+// One process writes one chain of such records. Its newest file is the active one,
+// <UTC time>-<process id>.jsonl or the one that was configured; a closed segment has
+// the time of its end before the extension. The file heads beside them holds the end
+// of each chain, one per line: hash, number, state, file.
+//
+//	77ab… 42 open 20260131T120000.000Z-4711.jsonl
+//
+// [Log] writes; [Verify] proves; [Records], [Tail], [Show] and [Export] read.
+package audit
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/durward/durward"
+)
+
+// Options are the choices of a log; the zero value is the default of each.
+type Options struct {
+	// File is the log to write, an absolute path. Empty means a file of its own in
+	// the audit folder. A file that exists is continued.
+	File string
+	// MaxBytes is the size at which a segment is closed. Zero means 10 MB.
+	MaxBytes int64
+	// Keep is how many closed segments of a chain are kept. Zero means 10, a negative
+	// number all.
+	Keep int
+	Sync Sync
+	Args Args
+	// Now gives the time of records. Nil means the clock.
+	Now func() time.Time
+	// Logger receives what went wrong aside from the calls. Nil discards it.
+	Logger *slog.Logger
+}
+
+const (
+	defaultMaxBytes = 10_000_000
+	defaultKeep     = 10
+)
+
+// Sync says when records are made to outlive the machine.
+type Sync int
+
+// The ways to sync. A record outlives its process in any case.
+const (
+	// SyncSoon syncs within a second of a record, and at Close.
+	SyncSoon Sync = iota
+	// SyncAlways syncs every record before its call goes on.
+	SyncAlways
+)
+
+// syncAfter is the time from a record to its sync. It leaves the disk the other half
+// of the second.
+const syncAfter = 500 * time.Millisecond
+
+// A Log is the writing end of one chain. All methods may be called concurrently.
+type Log struct {
+	options Options
+	args    Args
+	now     func() time.Time
+	logger  *slog.Logger
+
+	waiting  sync.Mutex
+	requests []*request // guarded by waiting; in the order of their records
+
+	mu     sync.Mutex
+	chain  *chain // guarded by mu; nil after Close
+	failed error  // guarded by mu; set once the disk cannot be trusted
+	// inFlight counts intents without outcome; guarded by mu.
+	inFlight int
+
+	heads  ledger // used by one goroutine at a time: Open, then the syncer, then Close
+	key    string
+	dirty  chan struct{} // has room for one
+	stop   chan struct{}
+	synced chan struct{} // closed when the syncer has ended
+}
+
+// Open begins a log in the audit folder dir, which is made where it is missing. The
+// calls that were in flight in another log when its process died are closed as
+// unknown; the log of a process that lives is not touched.
+//
+// When the folder or a file in it belongs to or is open to others, or another process
+// writes options.File, or that file does not prove itself, the error is of kind
+// Unavailable and its Hint says what to type. The caller ends the log with Close.
+func Open(dir string, options Options) (*Log, error) {
+	l := newLog(options)
+	if err := l.open(dir); err != nil {
+		return nil, unavailable("audit.open", err)
+	}
+	go l.keepSynced()
+	return l, nil
+}
+
+func newLog(o Options) *Log {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = defaultMaxBytes
+	}
+	if o.File != "" {
+		o.File = filepath.Clean(o.File)
+	}
+	if o.Keep == 0 {
+		o.Keep = defaultKeep
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Log{
+		options: o, args: o.Args, now: o.Now, logger: o.Logger,
+		dirty: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}),
+	}
+}
+
+func (l *Log) open(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if hasControl(dir) || hasControl(l.options.File) {
+		return errors.New("the name of the log holds control characters")
+	}
+	if err := privateFolder(dir); err != nil {
+		return err
+	}
+	l.heads = ledger{dir: dir}
+	heads, err := l.heads.read()
+	if err != nil {
+		return err
+	}
+	l.heads.limit = ledgerLimit(formatHeads(heads))
+	l.adoptAll(heads, l.options.File)
+	if l.options.File != "" {
+		err = l.openFile(l.options.File, heads)
+	} else {
+		err = l.openOwn(dir)
+	}
+	if err != nil {
+		return err
+	}
+	l.key = l.heads.key(l.chain.path)
+	return l.closeOnError(l.heads.add(l.head(StateOpen)))
+}
+
+func (l *Log) closeOnError(err error) error {
+	if err != nil {
+		l.chain.file.Close()
+	}
+	return err
+}
+
+// openOwn begins the chain of this process.
+func (l *Log) openOwn(dir string) error {
+	for at := l.now(); ; at = at.Add(time.Millisecond) { // another container may have our process id
+		path := filepath.Join(dir, startName(at, os.Getpid()))
+		f, err := create(path)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		l.chain, err = newChain(path, f, 0, digest{}, "")
+		return err
+	}
+}
+
+// openFile begins or continues a configured log.
+func (l *Log) openFile(path string, heads map[string]Head) error {
+	if !filepath.IsAbs(path) {
+		return errors.New(path + ": not an absolute path")
+	}
+	if err := safeParent(filepath.Dir(path)); err != nil {
+		return err
+	}
+	head := heads[l.heads.key(path)]
+	c, err := adopt(path, head, l.now())
+	if missing(err) && head.Seq > 0 {
+		return broken(&Problem{File: path, Seq: head.Seq, Why: "the log is missing; heads holds its last record"})
+	}
+	if missing(err) {
+		c, err = fresh(path)
+	}
+	l.chain = c
+	return err
+}
+
+func fresh(path string) (*chain, error) {
+	f, err := create(path)
+	if err != nil {
+		return nil, err
+	}
+	return newChain(path, f, 0, digest{}, "")
+}
+
+// File is the path of the active file.
+func (l *Log) File() string { return l.heads.active(l.key) }
+
+func (l *Log) head(state State) Head {
+	return Head{File: l.key, Seq: l.chain.seq, Hash: l.chain.head.String(), State: state}
+}
+
+// Close syncs the log and ends it. Calls that are recorded later are refused. Close
+// waits for the goroutine of the log; a second Close does nothing.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	c := l.chain
+	if c == nil {
+		l.mu.Unlock()
+		return nil
+	}
+	state := StateClosed
+	if l.inFlight > 0 {
+		state = StateOpen // the next start closes them
+	}
+	head := l.head(state)
+	l.chain = nil
+	l.mu.Unlock()
+	close(l.stop)
+	<-l.synced
+	err := syncData(c.file)
+	if err == nil {
+		err = l.heads.add(head)
+	}
+	if err := errors.Join(err, c.file.Close()); err != nil {
+		return unavailable("audit.close", err)
+	}
+	return nil
+}
+
+var _ io.Closer = (*Log)(nil)
+
+// keepSynced syncs soon after each record until the log is closed.
+func (l *Log) keepSynced() {
+	defer close(l.synced)
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-l.dirty:
+		}
+		timer := time.NewTimer(syncAfter)
+		select {
+		case <-l.stop:
+			timer.Stop()
+			return
+		case <-timer.C:
+			l.syncNow()
+		}
+	}
+}
+
+// syncNow makes all records last and then their head.
+func (l *Log) syncNow() {
+	l.mu.Lock()
+	if l.chain == nil {
+		l.mu.Unlock()
+		return
+	}
+	file, head := l.chain.file, l.head(StateOpen)
+	l.mu.Unlock()
+	// A file that was closed meanwhile was synced by the rotation that closed it.
+	if err := syncData(file); err != nil && !errors.Is(err, os.ErrClosed) {
+		l.distrust(err)
+		return
+	}
+	if err := l.heads.add(head); err != nil {
+		l.logger.Error("the heads of the audit log could not be written", "error", err)
+	}
+}
+
+// distrust ends recording: after a failed sync nobody knows what is on the disk.
+func (l *Log) distrust(err error) {
+	l.logger.Error("the audit log could not be synced", "error", err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = err
+}
+
+var errClosed = errors.New("the log is closed")
+
+// refusal is the error of a call whose record could not be written.
+func refusal(err error) error {
+	return &durward.Error{Kind: durward.Unavailable, Reason: durward.AuditUnavailable, Op: "audit.write", Err: err}
+}

@@ -1,0 +1,3 @@
+package audit
+
+func runAsChild() bool { return false }

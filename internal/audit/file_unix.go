@@ -1,0 +1,124 @@
+//go:build unix
+
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// openFile opens for reading and appending. A symbolic link is not followed and a
+// FIFO is not waited for.
+func openFile(path string, flag int) (*os.File, error) {
+	return os.OpenFile(path, flag|os.O_RDWR|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+}
+
+// openForReading is openFile for a reader.
+func openForReading(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
+// tryLock takes the lock of a file, which lasts until the file is closed or the
+// process ends. It does not wait: false means that another one holds it.
+func tryLock(f *os.File, shared bool) (bool, error) {
+	how := unix.LOCK_EX
+	if shared {
+		how = unix.LOCK_SH
+	}
+	err := onDescriptor(f, func(fd int) error { return unix.Flock(fd, how|unix.LOCK_NB) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// onDescriptor runs do while f cannot be closed.
+func onDescriptor(f *os.File, do func(fd int) error) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = ignoringEINTR(func() error { return do(int(fd)) }) }); err != nil {
+		return err
+	}
+	return failed
+}
+
+func ignoringEINTR(do func() error) error {
+	for {
+		if err := do(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// syncFolder makes the names in a folder last.
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// privateFolder makes the audit folder where it is missing and refuses one that
+// others can enter.
+func privateFolder(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s: not a folder", path)
+	}
+	return owned(path, info, 0o700)
+}
+
+// safeParent makes the folder of a configured file where it is missing and refuses
+// one in which others could replace the file.
+func safeParent(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return &permissionError{path: path, fix: "chmod go-w " + quote(path), what: fmt.Sprintf("others may write to it (mode %04o)", info.Mode().Perm())}
+	}
+	return nil
+}
+
+// privateFile refuses what is not a regular file of this user that only this user can
+// open.
+func privateFile(path string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", path)
+	}
+	return owned(path, info, 0o600)
+}
+
+func owned(path string, info fs.FileInfo, mode fs.FileMode) error {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("%s: owner unknown", path)
+	}
+	if euid := os.Geteuid(); int(stat.Uid) != euid {
+		return &permissionError{path: path, fix: fmt.Sprintf("chown %d %s", euid, quote(path)), what: fmt.Sprintf("it belongs to user %d, not %d", stat.Uid, euid)}
+	}
+	if info.Mode().Perm() != mode {
+		return &permissionError{path: path, fix: fmt.Sprintf("chmod %o %s", mode, quote(path)), what: fmt.Sprintf("its mode is %04o, not %04o", info.Mode().Perm(), mode)}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package audit
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"io"
+	"time"
+)
+
+// A source is a chain in a merge.
+type source struct {
+	cursor *cursor
+	// at is the time of the record to come.
+	at time.Time
+	// entry and err are what comes next while loaded is set; err is nil or a *Problem.
+	entry  Entry
+	err    error
+	loaded bool
+}
+
+// load reads what comes next; false means that there is nothing.
+func (s *source) load() (bool, error) {
+	e, err := s.cursor.next()
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	if problem := (*Problem)(nil); err != nil && !errors.As(err, &problem) {
+		return false, err
+	}
+	if err == nil {
+		s.at = e.TS.Time
+	}
+	s.entry, s.err, s.loaded = e, err, true
+	return true, nil
+}
+
+// A merge is a heap of chains, the one with the earliest record on top. The files of
+// chains whose time has not come are closed.
+type merge []*source
+
+// reload reads on in the chain on top and puts it in its new place.
+func (m *merge) reload() error {
+	more, err := (*m)[0].load()
+	if err != nil {
+		return err
+	}
+	if !more {
+		heap.Pop(m)
+		return nil
+	}
+	heap.Fix(m, 0)
+	return nil
+}
+
+func (m merge) Len() int { return len(m) }
+
+func (m merge) Less(i, j int) bool {
+	return cmp.Or(m[i].at.Compare(m[j].at), cmp.Compare(m[i].cursor.active, m[j].cursor.active)) < 0
+}
+
+func (m merge) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+
+func (m *merge) Push(x any) { *m = append(*m, x.(*source)) }
+
+func (m *merge) Pop() any {
+	old := *m
+	last := old[len(old)-1]
+	*m = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,40 @@
+package audit
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/durward/durward"
+)
+
+// A permissionError says that others could touch the log, and what to type.
+type permissionError struct{ path, what, fix string }
+
+func (e *permissionError) Error() string { return e.path + ": " + e.what }
+
+// unavailable is the refusal to go on without a record.
+func unavailable(op string, err error) error {
+	refusal := &durward.Error{Kind: durward.Unavailable, Reason: durward.AuditUnavailable, Op: op, Err: err}
+	var known *durward.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if permission := (*permissionError)(nil); errors.As(err, &permission) {
+		refusal.Hint = permission.fix
+	}
+	return refusal
+}
+
+// quote makes a path one word of a shell.
+func quote(path string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("/._-+,:@%", c)
+	}
+	if path != "" && !strings.ContainsFunc(path, func(c rune) bool { return !plain(c) }) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

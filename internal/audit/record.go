@@ -1,0 +1,183 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// A Phase says what a record is about.
+type Phase string
+
+// The phases.
+const (
+	// Intent stands before the first effect of an allowed call, Outcome before its answer.
+	Intent  Phase = "intent"
+	Outcome Phase = "outcome"
+	// Deny is the one record of a call that did not run.
+	Deny Phase = "deny"
+	// Event is anything that is not a call.
+	Event Phase = "event"
+)
+
+// A Record is one line of the log. An absent member means unknown.
+type Record struct {
+	// Seq counts from 1 without holes through all segments of a chain.
+	Seq uint64 `json:"seq"`
+	// Prev is the SHA-256, in lower-case hexadecimal, of the line before without its
+	// newline; 64 zeros in the first record of a chain.
+	Prev  string `json:"prev"`
+	TS    Time   `json:"ts"`
+	Phase Phase  `json:"phase"`
+
+	ReqID    durward.CallID `json:"reqId,omitempty"`
+	ClientID string         `json:"clientId,omitempty"`
+	TraceID  string         `json:"traceId,omitempty"`
+	Door     string         `json:"door,omitempty"`
+	Surface  string         `json:"surface,omitempty"`
+	Caller   string         `json:"caller,omitempty"`
+	Tool     durward.ToolID `json:"tool,omitempty"`
+	// Decision is "allow" or "deny".
+	Decision string `json:"decision,omitempty"`
+	Rule     string `json:"rule,omitempty"`
+	// Where is the place of the rule, as file:line.
+	Where string `json:"where,omitempty"`
+	// Code is why the call was denied or failed.
+	Code durward.Reason `json:"code,omitempty"`
+	Path string         `json:"path,omitempty"`
+	Cwd  string         `json:"cwd,omitempty"`
+
+	CommandID string `json:"commandId,omitempty"`
+	// Args holds the SHA-256 of each argument, or the arguments where [Options] says so.
+	Args []string `json:"args,omitempty"`
+	// Bytes and SHA256 describe the content that was read, written or printed.
+	Bytes     *int64 `json:"bytes,omitempty"`
+	SHA256    string `json:"sha256,omitempty"`
+	ExitCode  *int   `json:"exitCode,omitempty"`
+	Signal    int    `json:"signal,omitempty"`
+	TimedOut  *bool  `json:"timedOut,omitempty"`
+	Truncated *bool  `json:"truncated,omitempty"`
+	// Cause is a [durward.Outcome] in an outcome, and the kind of an event.
+	Cause      string          `json:"cause,omitempty"`
+	DurationMs *int64          `json:"durationMs,omitempty"`
+	QueueMs    *int64          `json:"queueMs,omitempty"`
+	PolicyHash string          `json:"policyHash,omitempty"`
+	Sandbox    *durward.Report `json:"sandbox,omitempty"`
+	Limits     *Limits         `json:"limits,omitempty"`
+	Client     *Client         `json:"client,omitempty"`
+}
+
+// Limits are the limits in force for a call, under the names a policy gives them; -1
+// is none.
+type Limits struct {
+	WallMs            int64 `json:"wallMs,omitempty"`
+	GraceMs           int64 `json:"graceMs,omitempty"`
+	CPUMs             int64 `json:"cpuMs,omitempty"`
+	MemoryBytes       int64 `json:"memoryBytes,omitempty"`
+	AddressSpaceBytes int64 `json:"addressSpaceBytes,omitempty"`
+	Pids              int64 `json:"pids,omitempty"`
+	OpenFiles         int64 `json:"openFiles,omitempty"`
+	FileSizeBytes     int64 `json:"fileSizeBytes,omitempty"`
+	TmpBytes          int64 `json:"tmpBytes,omitempty"`
+	StdinBytes        int64 `json:"stdinBytes,omitempty"`
+	OutputBytes       int64 `json:"outputBytes,omitempty"`
+	OutputHardBytes   int64 `json:"outputHardBytes,omitempty"`
+}
+
+// Client is what a client says of itself.
+type Client struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// A Time is written in UTC with exactly three digits of a second.
+type Time struct{ time.Time }
+
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+// String gives the form of the log.
+func (t Time) String() string { return t.UTC().Format(timeFormat) }
+
+// MarshalJSON gives the form of the log.
+func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
+
+// maxLine is the length in bytes of the longest record. The writer makes none that is
+// longer and the readers look at no more.
+const maxLine = 1 << 20
+
+// bodyStart is how a record without a place in the chain begins. What follows it is
+// the same wherever the record comes to stand.
+const bodyStart = `{"seq":0,"prev":"","ts":"0001-01-01T00:00:00.000Z",`
+
+// body gives a record without its first three members, ready for [line].
+func (r Record) body() ([]byte, error) {
+	r.Seq, r.Prev, r.TS = 0, "", Time{}
+	text, err := jsonx.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	text = escapeControls(bytes.TrimSuffix(text, []byte("\n")))
+	if len(text)+2*len(bodyStart) > maxLine {
+		return nil, fmt.Errorf("the record is over %d bytes", maxLine)
+	}
+	return bytes.TrimPrefix(text, []byte(bodyStart)), nil
+}
+
+// appendLine puts a body at its place in the chain.
+func appendLine(to []byte, seq uint64, prev digest, at time.Time, body []byte) []byte {
+	to = fmt.Appendf(to, `{"seq":%d,"prev":"%s","ts":"%s",`, seq, prev, Time{at})
+	return append(to, body...)
+}
+
+// parseRecord reads a line. It takes members it does not know, and refuses what is
+// not an object with a sequence number.
+func parseRecord(line []byte) (Record, error) {
+	var r Record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return Record{}, fmt.Errorf("not a record: %w", err)
+	}
+	if r.Seq == 0 || len(r.Prev) != len(digest{}.String()) {
+		return Record{}, fmt.Errorf("not a record: no sequence number or no hash of the line before")
+	}
+	return r, nil
+}
+
+// escapeControls writes every control, format and separator character as \uXXXX, so
+// that one record is one line for every reader and no terminal obeys it. Inside JSON
+// such characters stand in strings only.
+func escapeControls(text []byte) []byte {
+	at := bytes.IndexFunc(text, isControl)
+	if at < 0 {
+		return text
+	}
+	safe := append(make([]byte, 0, len(text)+64), text[:at]...)
+	for _, c := range string(text[at:]) {
+		switch {
+		case !isControl(c):
+			safe = utf8.AppendRune(safe, c)
+		case c > 0xffff:
+			c -= 0x10000
+			safe = fmt.Appendf(safe, `\u%04x\u%04x`, 0xd800+c>>10, 0xdc00+c&0x3ff)
+		default:
+			safe = fmt.Appendf(safe, `\u%04x`, c)
+		}
+	}
+	return safe
+}
+
+func isControl(c rune) bool {
+	if c < 0x7f {
+		return c < ' '
+	}
+	return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// hasControl reports whether text would not be one plain word on a line.
+func hasControl(text string) bool { return strings.ContainsFunc(text, isControl) }

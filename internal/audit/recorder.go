@@ -1,0 +1,161 @@
+package audit
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/durward/durward"
+)
+
+// maxBatch is the length in bytes up to which waiting records share a write.
+const maxBatch = 1 << 20
+
+// A request is a record on its way into the file.
+type request struct {
+	body []byte
+	// flight is what the record adds to the number of calls in flight.
+	flight int
+	// done and err are guarded by Log.mu.
+	done bool
+	err  error
+}
+
+// Deny records a call that will not run.
+//
+// Deny, Intent, Outcome and Event return when write(2) has taken the record. Their
+// error has reason AuditUnavailable: the record is not in the log, and the log is as
+// valid as before.
+func (l *Log) Deny(c durward.Call, d durward.Decision) error {
+	d.Allow = false
+	return l.write(l.describe(Deny, c, d), 0)
+}
+
+// Intent records a call that is about to have its first effect.
+func (l *Log) Intent(c durward.Call, d durward.Decision) error {
+	return l.write(l.describe(Intent, c, d), +1)
+}
+
+// Outcome records how such a call ended, before it is answered.
+func (l *Log) Outcome(c durward.Call, d durward.Decision, result durward.Result, err error) error {
+	r := l.describe(Outcome, c, d)
+	r.conclude(result, err)
+	return l.write(r, -1)
+}
+
+// Event records what is not a call, such as "policy.reload". It fills the place, the
+// time, the phase and the cause of r.
+func (l *Log) Event(kind string, r Record) error {
+	r.Phase, r.Cause = Event, cut(kind)
+	return l.write(r, 0)
+}
+
+// write returns when the record is in the file. Whoever gets the lock first writes
+// for all who wait by then.
+func (l *Log) write(r Record, flight int) error {
+	body, err := r.body()
+	if err != nil {
+		return refusal(err)
+	}
+	q := &request{body: body, flight: flight}
+	l.waiting.Lock()
+	l.requests = append(l.requests, q)
+	l.waiting.Unlock()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !q.done {
+		l.flush()
+	}
+	if q.err != nil {
+		return refusal(q.err)
+	}
+	return nil
+}
+
+// flush writes all that wait. l.mu is held.
+func (l *Log) flush() {
+	l.waiting.Lock()
+	requests := l.requests
+	l.requests = nil
+	l.waiting.Unlock()
+	for len(requests) > 0 {
+		n, err := l.writeSome(requests)
+		for _, q := range requests[:n] {
+			q.done = true
+			l.inFlight += q.flight
+		}
+		if requests = requests[n:]; err != nil {
+			fail(requests, err)
+			return
+		}
+	}
+}
+
+func fail(requests []*request, err error) {
+	for _, q := range requests {
+		q.done, q.err = true, err
+	}
+}
+
+// writeSome writes as many records as one segment and one write have room for.
+func (l *Log) writeSome(requests []*request) (int, error) {
+	if l.chain == nil {
+		return 0, errClosed
+	}
+	if l.failed != nil {
+		return 0, l.failed
+	}
+	at := l.now()
+	if l.chain.due(len(requests[0].body)+len(bodyStart)+64, l.options.MaxBytes, at) {
+		if err := l.rotate(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.chain.append(l.batch(requests), at)
+	if n > 0 && l.options.Sync == SyncAlways {
+		if failed := syncData(l.chain.file); failed != nil {
+			l.failed = failed
+			return 0, failed
+		}
+	}
+	l.markDirty()
+	return n, err
+}
+
+func (l *Log) markDirty() {
+	select {
+	case l.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// batch gives the bodies that fit, and at least one.
+func (l *Log) batch(requests []*request) [][]byte {
+	room := min(maxBatch, l.options.MaxBytes-l.chain.size)
+	var bodies [][]byte
+	for _, q := range requests {
+		size := int64(len(q.body) + len(bodyStart) + 64)
+		if room -= size; room < 0 && len(bodies) > 0 {
+			break
+		}
+		bodies = append(bodies, q.body)
+	}
+	return bodies
+}
+
+// rotate begins the next segment and removes those that are too many.
+func (l *Log) rotate() error {
+	doomed, err := l.chain.rotate(l.options.Keep, l.now())
+	if err != nil {
+		return err
+	}
+	for _, s := range doomed {
+		if err := os.Remove(s.path); err != nil {
+			l.logger.Warn("an old segment of the audit log could not be removed", "error", err)
+		}
+	}
+	if err := syncFolder(filepath.Dir(l.chain.path)); err != nil {
+		l.logger.Warn("the folder of the audit log could not be synced", "error", err)
+	}
+	return nil
+}
