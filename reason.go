@@ -24,10 +24,10 @@ const (
 	NotSupported     Reason = "not_supported"
 	Defect           Reason = "internal"
 	BadUsage         Reason = "usage"
-	InputClosed      Reason = "input_closed"
 	LimitCPU         Reason = "LIMIT_CPU"
 	LimitMemory      Reason = "LIMIT_MEMORY"
 	LimitOutput      Reason = "LIMIT_OUTPUT"
+	InputClosed      Reason = "input_closed"
 )
 
 // Policy.
@@ -131,10 +131,10 @@ var reasonTable = []reasonRow{
 	{NotSupported, Invalid, "DWD-CALL-015", "the tool cannot be used in this way"},
 	{Defect, Internal, "DWD-CALL-016", "internal error"},
 	{BadUsage, Invalid, "DWD-CALL-017", "the command line is wrong"},
-	{InputClosed, Conflict, "DWD-CALL-021", "the command's input is closed"},
 	{LimitCPU, Timeout, "DWD-CALL-018", "the command used more processor time than it may"},
 	{LimitMemory, TooLarge, "DWD-CALL-019", "the command used more memory than it may"},
 	{LimitOutput, TooLarge, "DWD-CALL-020", "the command printed more than it may"},
+	{InputClosed, Conflict, "DWD-CALL-021", "the command's input is closed"},
 
 	{PolicyInvalid, Invalid, "DWD-POLICY-001", "the policy is invalid"},
 	{LimitDenied, Denied, "DWD-POLICY-002", "the request asks for more than the policy's limit"},
