@@ -1,5 +1,5 @@
-# Builds and checks durward. It needs make and a way to the Go module proxy; what else
-# is missing the scripts get, or name.
+# Builds and checks durward. It needs make and a network; what else is missing the
+# scripts get, or name.
 
 GO       := scripts/go
 TOOL     := $(GO) tool -modfile=tools/go.mod
