@@ -1,3 +1,0 @@
-package audit
-
-func runAsChild() bool { return false }
