@@ -45,15 +45,18 @@ type Engine interface {
 type Prepared interface {
 	// Run does the work and returns when it is over and nothing of it is left. When
 	// ctx ends first, Run stops the work and returns what it has together with an
-	// error of kind Timeout or Cancelled.
+	// error of kind Timeout or Cancelled; when ctx has ended before, nothing starts.
 	Run(ctx context.Context) (durward.Result, error)
+	// Close may be called more than once.
 	Close() error
 }
 
 // An Opener is a Prepared that can go on as a session.
 type Opener interface {
-	// Open starts the work. The end of ctx cancels it. The engine sends no Ended
-	// event: the core does, once the outcome is on record.
+	// Open starts the work. The end of ctx cancels it. events may be nil; none comes
+	// after the session's Wait has returned. The engine sends no Ended event: the core
+	// does, once the outcome is on record. The session outlives the Prepared: what it
+	// has kept can be read until the session itself is closed.
 	Open(ctx context.Context, events durward.Events) (durward.Session, error)
 }
 

@@ -43,6 +43,9 @@ func New(o Options) (*Runtime, error) {
 	if o.Source == nil || o.Policy == nil || o.Recorder == nil || len(o.Engines) == 0 {
 		return nil, errors.New("core: source, policy, recorder and an engine are required")
 	}
+	if o.MaxConcurrent < 0 {
+		return nil, errors.New("core: MaxConcurrent is negative")
+	}
 	return &Runtime{
 		source: o.Source, policy: o.Policy, recorder: o.Recorder, engines: o.Engines,
 		gate:    newGate(withDefault(o.MaxConcurrent, 16), max(0, withDefault(o.MaxQueue, 64))),
@@ -89,11 +92,12 @@ func (r *Runtime) Open(ctx context.Context, c durward.Call, events durward.Event
 // Preview takes a call as far as prepare and says what was decided. Nothing is run
 // and nothing is recorded.
 func (r *Runtime) Preview(ctx context.Context, c durward.Call) (durward.Decision, error) {
-	j := &job{runtime: r, ctx: ctx, call: stamp(c)}
+	j := r.newJob(ctx, c)
+	defer func() { j.cancel() }()
 	if err := j.decide(); err != nil {
 		return j.refusal(err), nil
 	}
-	return j.decision, j.prepared.Close()
+	return j.decision, j.close()
 }
 
 // Shutdown refuses further calls and waits for those in flight. When ctx ends first

@@ -10,6 +10,7 @@ import (
 type session struct {
 	durward.Session
 	ended  chan struct{} // closed when result and err are set
+	told   chan struct{} // closed when the Ended event has been taken, too
 	result durward.Result
 	err    error
 }
@@ -17,10 +18,10 @@ type session struct {
 // follow waits for the end of a session in the background; the goroutine ends with
 // the session, which the job's context bounds.
 func follow(j *job, inner durward.Session, events durward.Events) *session {
-	s := &session{Session: inner, ended: make(chan struct{})}
+	s := &session{Session: inner, ended: make(chan struct{}), told: make(chan struct{})}
 	go func() {
-		result, err := inner.Wait(context.WithoutCancel(j.ctx))
-		s.result, s.err = j.end(result, err)
+		defer close(s.told)
+		s.result, s.err = j.end(j.wait(inner))
 		close(s.ended)
 		if events != nil {
 			events.Ended(s.result)
@@ -39,9 +40,10 @@ func (s *session) Wait(ctx context.Context) (durward.Result, error) {
 	}
 }
 
-// Close cancels, waits for the recorded end and frees what the session holds.
+// Close cancels, waits for the recorded end and frees what the session holds. No event
+// comes after it, so an Events must not call it.
 func (s *session) Close() error {
 	err := s.Session.Close()
-	<-s.ended
+	<-s.told
 	return err
 }
