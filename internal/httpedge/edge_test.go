@@ -411,35 +411,28 @@ func TestNobodyWaitsForABodyThatIsNotRead(t *testing.T) {
 	}
 }
 
+// Each server has one short time-out, so that a slow machine cannot meet another first.
 func TestSlowRequestsEnd(t *testing.T) {
+	const short = 50 * time.Millisecond
 	d := &door{}
-	s := start(t, d, siteRules, httpedge.Options{
-		HeaderTimeout: 50 * time.Millisecond, RequestTimeout: 100 * time.Millisecond, IdleTimeout: 50 * time.Millisecond,
-	})
-	t.Run("head", func(t *testing.T) {
-		if rest, err := io.ReadAll(s.send("GET / HTTP/1.1\nHost: ADDR\nX-A: ")); len(rest) > 0 || err != nil {
-			t.Errorf("got %q, %v; want the end of the connection", rest, err)
+	head := start(t, d, siteRules, httpedge.Options{HeaderTimeout: short})
+	for name, request := range map[string]string{"half a head": "GET / HTTP/1.1\nHost: ADDR\nX-A: ", "nothing": ""} {
+		if rest, err := io.ReadAll(head.send(request)); len(rest) > 0 || err != nil {
+			t.Errorf("%s: got %q, %v; want the end of the connection", name, rest, err)
 		}
-	})
-	t.Run("nothing at all", func(t *testing.T) {
-		if rest, err := io.ReadAll(s.dial()); len(rest) > 0 || err != nil {
-			t.Errorf("got %q, %v; want the end of the connection", rest, err)
-		}
-	})
-	t.Run("body", func(t *testing.T) {
-		c := s.send("POST / HTTP/1.1\nHost: ADDR\nContent-Type: application/json\nContent-Length: 10\n\n{")
-		if a := s.only(c, "POST"); a.StatusCode != 408 || !strings.Contains(a.body, "request_timeout") {
-			t.Errorf("got %d %s", a.StatusCode, a.body)
-		}
-	})
+	}
+	body := start(t, d, siteRules, httpedge.Options{RequestTimeout: short})
+	c := body.send("POST / HTTP/1.1\nHost: ADDR\nContent-Type: application/json\nContent-Length: 10\n\n{")
+	if a := body.only(c, "POST"); a.StatusCode != 408 || !strings.Contains(a.body, "request_timeout") {
+		t.Errorf("half a body: got %d %s", a.StatusCode, a.body)
+	}
 	if runs := d.runs(); len(runs) > 0 {
 		t.Errorf("the door ran %q", runs)
 	}
-	t.Run("idle", func(t *testing.T) {
-		if a := s.only(s.send(second), "GET"); a.StatusCode != 200 {
-			t.Errorf("got %d", a.StatusCode)
-		}
-	})
+	idle := start(t, d, siteRules, httpedge.Options{IdleTimeout: short})
+	if a := idle.only(idle.send(second), "GET"); a.StatusCode != 200 {
+		t.Errorf("idle: got %d", a.StatusCode)
+	}
 }
 
 // A body is capped even for a door that reads it by itself.

@@ -50,7 +50,7 @@ const (
 	defaultBodyBytes = 1 << 20
 	// closeWait is how long connections may take to end by themselves, with nothing
 	// left to run on them.
-	closeWait = 500 * time.Millisecond
+	closeWait = time.Second
 )
 
 func (o Options) withDefaults() Options {
