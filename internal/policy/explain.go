@@ -1,0 +1,144 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/durward/durward"
+)
+
+// An Explanation is a decision with the way to it.
+type Explanation struct {
+	Decision durward.Decision
+	// Steps are all rules in their order; behind the one that refused they are unreached.
+	Steps []Step
+	// Paths are the paths of the policy as written and as they are.
+	Paths []Path
+	// Grant is what the call gets, in words; empty for a denial.
+	Grant []Line
+}
+
+// A Step is what one rule made of a call.
+type Step struct {
+	Rule    string
+	Where   durward.Position
+	Verdict Verdict
+	Note    string
+}
+
+// A Verdict is what a rule says.
+type Verdict string
+
+// The verdicts.
+const (
+	Passed    Verdict = "ok"
+	Refused   Verdict = "denied"
+	Unreached Verdict = "not reached"
+)
+
+// A Line is one member of a grant, in words.
+type Line struct {
+	Member, Value string
+	Where         durward.Position
+}
+
+// Explain decides like [Policy.Decide], by the same steps, and tells how. It runs
+// nothing.
+func (p *Policy) Explain(c durward.Call, t durward.Tool) Explanation {
+	var e Explanation
+	e.Decision = p.judge(c, t, func(r rule, j *judging, no *refusal) {
+		e.Steps = append(e.Steps, p.step(r, j, no))
+	})
+	for _, r := range rules[len(e.Steps):] {
+		e.Steps = append(e.Steps, Step{Rule: r.name, Where: p.place(r.name), Verdict: Unreached})
+	}
+	e.Paths = p.Paths()
+	if e.Decision.Allow {
+		e.Grant = p.lines(e.Decision.Grant)
+	}
+	return e
+}
+
+func (p *Policy) step(r rule, j *judging, no *refusal) Step {
+	if no == nil {
+		return Step{Rule: r.name, Where: p.place(r.name), Verdict: Passed, Note: r.note(j)}
+	}
+	name := no.rule
+	if name == "" {
+		name = r.name
+	}
+	return Step{Rule: name, Where: p.place(name), Verdict: Refused, Note: no.reason}
+}
+
+// lines puts a grant into words, member by member.
+func (p *Policy) lines(g durward.Grant) []Line {
+	granted := *p
+	granted.grant = g
+	var lines []Line
+	for _, m := range members() {
+		if m.internal {
+			continue
+		}
+		at := p.places[strings.TrimSuffix(m.name, "Globs")]
+		lines = append(lines, Line{Member: m.name, Value: words(m.value(&granted)), Where: at})
+	}
+	return lines
+}
+
+// String gives the explanation as text: the decision, the rules, the paths and the
+// grant, one thing a line.
+func (e Explanation) String() string {
+	var b strings.Builder
+	e.writeDecision(&b)
+	b.WriteString("\nrules:\n")
+	for _, s := range e.Steps {
+		fmt.Fprintf(&b, "  %-11s  %s%s%s\n", s.Verdict, s.Rule, at(s.Where), note(s.Note))
+	}
+	if len(e.Paths) > 0 {
+		b.WriteString("\npaths:\n")
+	}
+	for _, p := range e.Paths {
+		fmt.Fprintf(&b, "  %s  %s%s%s\n", p.Member, p.Written, leadsTo(p), at(p.Where))
+	}
+	if len(e.Grant) > 0 {
+		b.WriteString("\ngrant:\n")
+	}
+	for _, l := range e.Grant {
+		fmt.Fprintf(&b, "  %s: %s%s\n", l.Member, l.Value, at(l.Where))
+	}
+	return b.String()
+}
+
+func (e Explanation) writeDecision(b *strings.Builder) {
+	d := e.Decision
+	if d.Allow {
+		fmt.Fprintf(b, "allowed by %s%s: %s\npolicy %s\n", d.Rule, at(d.Where), d.Reason, d.PolicyHash)
+		return
+	}
+	fmt.Fprintf(b, "denied by %s%s (%s)\n  why: %s\n  fix: %s\npolicy %s\n",
+		d.Rule, at(d.Where), d.Code.Code(), d.Reason, d.Remedy, d.PolicyHash)
+}
+
+func at(p durward.Position) string {
+	if p == (durward.Position{}) {
+		return ""
+	}
+	return " [" + p.String() + "]"
+}
+
+func note(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ": " + s
+}
+
+func leadsTo(p Path) string {
+	switch p.Physical {
+	case "":
+		return " (missing)"
+	case p.Written:
+		return ""
+	}
+	return " → " + p.Physical
+}

@@ -1,0 +1,36 @@
+package policy
+
+import "runtime"
+
+// A Host is all that compiling needs to know of this machine. Nothing else is asked.
+type Host struct {
+	// GOOS is the system whose sets are meant; empty means this one.
+	GOOS string
+	// Home and Workspace are absolute paths. Without one of them what refers to it is a
+	// mistake; without a workspace no working directory is refused for lying outside.
+	Home, Workspace string
+	// Environ is the runtime's own environment, from which "pass" copies.
+	Environ map[string]string
+	// Resolve gives the physical path of an existing one: absolute, free of symbolic
+	// links. Its error is fs.ErrNotExist, wrapped or not, when the path does not exist.
+	Resolve func(path string) (string, error)
+	// GitDirs gives the directories that a ".git" file in dir leads to: that of the work
+	// tree and the common one. Nil or no result means that there is no such file.
+	GitDirs func(dir string) []string
+	// Own lists the runtime's own policy, state and audit files. @agent protects them.
+	Own []string
+}
+
+func (h Host) goos() string {
+	if h.GOOS == "" {
+		return runtime.GOOS
+	}
+	return h.GOOS
+}
+
+func (h Host) gitDirs(dir string) []string {
+	if h.GitDirs == nil {
+		return nil
+	}
+	return h.GitDirs(dir)
+}
