@@ -111,7 +111,8 @@ const PrivateTmp = "@tmp"
 
 // Files are the path sets of a grant. All paths are absolute and physical, but for
 // [PrivateTmp]. Between Read and Write the most specific path wins, Write where both
-// name it; Deny and Protect win over both.
+// name it; Deny and Protect win over both. In a mode that confines no files, no sets at
+// all mean every file.
 type Files struct {
 	Read, Write, Deny, Protect, Exec []string
 	// DenyGlobs are patterns of paths to deny, expanded at each run: * ? [abc] within a

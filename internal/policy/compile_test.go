@@ -4,6 +4,7 @@ package policy_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,6 +263,37 @@ func TestAProtectedLinkIsProtectedAsNameAndAsFile(t *testing.T) {
 	f := grantOf(t, compileOn(t, hostOf(tree), "mode: workspace-write"), call("x")).Files
 	if !contains(f.Protect, "/home/ann/work/.envrc") || !contains(f.Protect, "/home/ann/work/src") {
 		t.Errorf("got %v", f.Protect)
+	}
+}
+
+func TestAWritableFileHasNothingInItToProtect(t *testing.T) {
+	h := host()
+	resolve := h.Resolve
+	h.Resolve = func(path string) (string, error) {
+		if strings.HasPrefix(path, "/opt/tool/") {
+			return "", errors.New("not a directory")
+		}
+		return resolve(path)
+	}
+	f := grantOf(t, compileOn(t, h, "{mode: workspace-write, filesystem: {write: [/opt/tool]}}"), call("x")).Files
+	if len(f.Protect) != 0 || !contains(f.Write, "/opt/tool") {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestFullAccessNamesNoFiles(t *testing.T) {
+	for _, mode := range []string{"danger-full-access", "external"} {
+		g := grantOf(t, compile(t, "mode: "+mode), call("x"))
+		if diff := cmp.Diff(durward.Files{}, g.Files); diff != "" {
+			t.Errorf("%s: %s", mode, diff)
+		}
+	}
+	if fields := grantOf(t, compile(t, "mode: danger-full-access"), call("x")).Asks(); slices.Contains(fields, durward.FieldFiles) || slices.Contains(fields, durward.FieldNetwork) {
+		t.Errorf("asks for %v", fields)
+	}
+	g := grantOf(t, compile(t, "{mode: external, filesystem: {read: [/usr], write: [/srv]}}"), call("x"))
+	if !contains(g.Files.Write, "/srv") || !contains(g.Files.Exec, "/usr") || len(g.Files.Protect) != 0 {
+		t.Errorf("got %+v", g.Files)
 	}
 }
 

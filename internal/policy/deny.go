@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,9 +128,17 @@ func (c *compiler) protectPath(t Text) []string {
 
 // roots are the directories that the sets of protected files are looked for in.
 func (c *compiler) roots() []string {
-	return slices.DeleteFunc(sorted(c.grant.Files.Write, c.p.workspace), func(p string) bool {
-		return p == durward.PrivateTmp
-	})
+	return filter(sorted(c.grant.Files.Write, c.p.workspace), c.isDir)
+}
+
+// isDir tells a directory from a file by asking for a name in it: a directory does not
+// have it, a file can have none.
+func (c *compiler) isDir(path string) bool {
+	if path == durward.PrivateTmp {
+		return false
+	}
+	_, err := c.host.Resolve(filepath.Join(path, ".durward-no-such-name"))
+	return err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
 func (c *compiler) vcs() []string {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/durward/durward"
@@ -74,13 +75,18 @@ func (p *Policy) step(r rule, j *judging, no *refusal) Step {
 func (p *Policy) lines(g durward.Grant) []Line {
 	granted := *p
 	granted.grant = g
+	open := !confines(g.Mode) && len(g.Files.Read)+len(g.Files.Write)+len(g.Files.Deny) == 0
 	var lines []Line
 	for _, m := range members() {
 		if m.internal {
 			continue
 		}
 		at := p.places[strings.TrimSuffix(m.name, "Globs")]
-		lines = append(lines, Line{Member: m.name, Value: words(m.value(&granted)), Where: at})
+		value := words(m.value(&granted))
+		if open && slices.Contains([]string{"filesystem.read", "filesystem.write", "filesystem.exec"}, m.name) {
+			value = "everything"
+		}
+		lines = append(lines, Line{Member: m.name, Value: value, Where: at})
 	}
 	return lines
 }

@@ -26,6 +26,7 @@ func TestExplain(t *testing.T) {
 		{"denied-env", compile(t, workspacePolicy), withEnv("LD_PRELOAD", "/x.so")},
 		{"denied-limit", compile(t, workspacePolicy), asking(durward.Ask{Limits: durward.Limits{Pids: 1000}})},
 		{"paths", compile(t, "filesystem: {read: ['@system', '~/link', '/none?'], deny: ['~/link/**/*.key']}"), call("ls")},
+		{"full-access", compile(t, "mode: danger-full-access"), call("ls")},
 		{"default", defaultPolicy(t, policy.Flags{Write: []string{"/srv"}}), call("ls")},
 	} {
 		t.Run(test.name, func(t *testing.T) {

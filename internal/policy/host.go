@@ -12,7 +12,8 @@ type Host struct {
 	// Environ is the runtime's own environment, from which "pass" copies.
 	Environ map[string]string
 	// Resolve gives the physical path of an existing one: absolute, free of symbolic
-	// links. Its error is fs.ErrNotExist, wrapped or not, when the path does not exist.
+	// links. Its error is fs.ErrNotExist, wrapped or not, when the path does not exist,
+	// and another one when a file stands where a directory would have to be.
 	Resolve func(path string) (string, error)
 	// GitDirs gives the directories that a ".git" file in dir leads to: that of the work
 	// tree and the common one. Nil or no result means that there is no such file.

@@ -19,6 +19,7 @@ import (
 // widerIn names the members in which grant a allows more than grant b. It asks about
 // single paths, hosts and numbers and knows nothing of how grants are narrowed.
 func widerIn(a, b durward.Grant) []string {
+	a.Files, b.Files = spelledOut(a), spelledOut(b)
 	var wider []string
 	claim := func(member string, ok bool) {
 		if !ok {
@@ -64,6 +65,14 @@ func widerIn(a, b durward.Grant) []string {
 	claim("identity", rank(a.Identity) <= rank(b.Identity))
 	claim("limits", limitsWithin(a.Limits, b.Limits))
 	return wider
+}
+
+// spelledOut gives the files of a grant, all of them where it leaves them open.
+func spelledOut(g durward.Grant) durward.Files {
+	if len(g.Files.Read)+len(g.Files.Write)+len(g.Files.Deny) == 0 && (g.Mode == durward.DangerFullAccess || g.Mode == durward.External) {
+		return durward.Files{Read: []string{"/"}, Write: []string{"/"}, Exec: []string{"/"}}
+	}
+	return g.Files
 }
 
 func rank(id durward.Identity) int {
@@ -282,6 +291,13 @@ func TestNarrowingTakesNothingMoreThanItMust(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"a.x:1"}, g.Network.Allow); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNothingInCommonIsNotEverything(t *testing.T) {
+	a, b := compile(t, "{mode: external, filesystem: {read: [/srv]}}"), compile(t, "{mode: external, filesystem: {read: [/usr]}}")
+	if diff := cmp.Diff(durward.Files{Deny: []string{"/"}}, policy.Narrow(a, b).Grant().Files); diff != "" {
 		t.Error(diff)
 	}
 }

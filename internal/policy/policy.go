@@ -2,6 +2,7 @@ package policy
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/durward/durward"
@@ -71,13 +72,29 @@ func (p Policy) sealed() *Policy {
 // confines reports whether a mode keeps a command from files at all.
 func confines(m durward.Mode) bool { return m == durward.ReadOnly || m == durward.WorkspaceWrite }
 
-// settled decides the level where there is nothing to choose: what is not confined and
-// requires nothing needs no level but the one that was asked for.
+// settled decides what there is no choice about. What is not confined and requires
+// nothing needs no level but the one that was asked for; and where all files are open
+// the grant names none, so that no engine takes them for sets to hold.
 func settled(g durward.Grant) durward.Grant {
-	if g.Level == durward.LevelAuto && !confines(g.Mode) && len(g.Require) == 0 {
+	if confines(g.Mode) {
+		return g
+	}
+	if g.Level == durward.LevelAuto && len(g.Require) == 0 {
 		g.Level = max(durward.LevelNone, g.MinLevel)
 	}
+	switch {
+	case opensAll(g.Files):
+		g.Files = durward.Files{}
+	case len(g.Files.Read)+len(g.Files.Write) == 0:
+		g.Files.Deny = []string{string(filepath.Separator)} // no set at all would mean all
+	}
 	return g
+}
+
+// opensAll reports whether sets leave out no file.
+func opensAll(f durward.Files) bool {
+	return slices.ContainsFunc(f.Write, isRoot) && slices.ContainsFunc(f.Exec, isRoot) &&
+		len(f.Read)+len(f.Deny)+len(f.DenyGlobs)+len(f.Protect) == 0 && !f.CopyOnWrite
 }
 
 // clone gives a copy that shares nothing with g.
