@@ -43,14 +43,16 @@ func (g *gate) enter(ctx context.Context, t durward.Tool) error {
 	}
 	select {
 	case <-w.admitted:
-		return nil
 	case <-ctx.Done():
+		if g.withdraw(w) {
+			return waitError(ctx)
+		}
 	}
-	if g.withdraw(w) {
+	if ctx.Err() != nil { // the slot came at the same moment as the end
+		g.leave(w.tool)
 		return waitError(ctx)
 	}
-	g.leave(w.tool) // the slot came at the same moment as the end
-	return waitError(ctx)
+	return nil
 }
 
 func (g *gate) join(t durward.Tool) (*waiter, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"pgregory.net/rapid"
 
@@ -175,4 +176,33 @@ func TestAnEndedContextIsNotLetIn(t *testing.T) {
 	if g.running != 0 {
 		t.Errorf("%d slots are taken", g.running)
 	}
+}
+
+// TestASlotThatComesWithTheEndIsGivenBack lets a slot and the end of the caller come at
+// the same moment, so that either may be seen first.
+func TestASlotThatComesWithTheEndIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tool := durward.Tool{ID: "t", Concurrent: 1}
+		for range 100 {
+			g := newGate(1, 1)
+			if err := g.enter(t.Context(), tool); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			told := make(chan error)
+			go func() { told <- g.enter(ctx, tool) }()
+			synctest.Wait()
+			g.mu.Lock()
+			cancel()
+			g.running, g.perTool[tool.ID] = 0, 0
+			g.admit()
+			g.mu.Unlock()
+			if err := <-told; durward.KindOf(err) != durward.Cancelled {
+				t.Fatalf("enter says %v", err)
+			}
+			if g.running != 0 || len(g.perTool) != 0 {
+				t.Fatalf("%d are inside, %v by tool", g.running, g.perTool)
+			}
+		}
+	})
 }

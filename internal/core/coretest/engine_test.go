@@ -17,12 +17,16 @@ import (
 // Argv what it is to do.
 type actor struct {
 	Script
-	works sync.Map // from the second argument of "work" to its signals
+	granted *durward.Grant // where the grant of each call is put; may be nil
+	works   sync.Map       // from the second argument of "work" to its signals
 }
 
 // Prepare tells the script what the grant of the call is.
 func (a *actor) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	script := a.Script
+	if a.granted != nil {
+		*a.granted = g
+	}
 	if a.OnRun == nil {
 		script.OnRun = func(ctx context.Context, c durward.Call) (durward.Result, error) { return a.run(ctx, c, g) }
 	}
