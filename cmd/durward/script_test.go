@@ -1,0 +1,37 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary the program under each of its names.
+func TestMain(m *testing.M) {
+	programs := map[string]func(){}
+	for _, name := range []string{"durward", "codex-exec-server", "mdmcpcfg", "mdmcpsrvr", "statespace"} {
+		programs[name] = main
+	}
+	testscript.Main(m, programs)
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "../../testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "flip": flip, "last": last, "signals": signals, "dead": dead, "argument": argument,
+		},
+	})
+}
+
+// setup opens the working directory to commands, which root runs as somebody else.
+func setup(e *testscript.Env) error {
+	e.Setenv("DURWARD_STATE_DIR", filepath.Join(e.WorkDir, "state"))
+	return errors.Join(os.Chmod(filepath.Dir(e.WorkDir), 0o755), os.Chmod(e.WorkDir, 0o777))
+}

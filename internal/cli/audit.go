@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward/internal/cli/safetext"
+)
+
+func (p *program) auditCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "audit",
+		Short: "read and prove the record of every call",
+		Example: "  durward audit tail\n" +
+			"  durward audit verify",
+	}, p.tailCommand(), p.searchCommand(), p.showCommand(), p.verifyCommand(), p.exportCommand())
+}
+
+// A query is the flags that choose records.
+type query struct {
+	filter       audit.Filter
+	since, until string
+	phase, tool  string
+	code, id     string
+}
+
+func (q *query) flags(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringVar(&q.since, "since", "", "from this `TIME` on: RFC 3339, or an age like 1h")
+	f.StringVar(&q.until, "until", "", "before this `TIME`")
+	f.StringVar(&q.phase, "phase", "", "intent, outcome, deny or event")
+	f.StringVar(&q.tool, "tool", "", "calls of this `TOOL`")
+	f.StringVar(&q.filter.Door, "door", "", "calls through this `DOOR`")
+	f.StringVar(&q.filter.Caller, "caller", "", "calls by this `CALLER`")
+	f.StringVar(&q.filter.Decision, "decision", "", "allow or deny")
+	f.StringVar(&q.code, "code", "", "this `CODE`: a word or DWD-…")
+	f.StringVar(&q.filter.Cause, "cause", "", "this `END`: ok, tool_error, timeout, cancelled, unknown")
+	f.StringVar(&q.id, "id", "", "the call with this request `ID`")
+	f.StringArrayVar(&q.filter.Files, "file", nil, "read this log `FILE`, too")
+}
+
+// choice gives the filter, or refuses a value that could match nothing.
+func (q *query) choice(now time.Time) (audit.Filter, error) {
+	f := q.filter
+	f.Phase, f.Tool, f.ReqID, f.Code = audit.Phase(q.phase), durward.ToolID(q.tool), durward.CallID(q.id), reasonNamed(q.code)
+	for _, row := range []struct {
+		flag, value string
+		known       []string
+	}{
+		{"--phase", q.phase, []string{"intent", "outcome", "deny", "event"}},
+		{"--decision", f.Decision, []string{"allow", "deny"}},
+	} {
+		if row.value != "" && !strings.Contains(" "+strings.Join(row.known, " ")+" ", " "+row.value+" ") {
+			return f, usageError("use "+strings.Join(row.known, ", "), "%s has no value %q", row.flag, row.value)
+		}
+	}
+	var err error
+	if f.Since, err = moment("--since", q.since, now); err == nil {
+		f.Until, err = moment("--until", q.until, now)
+	}
+	return f, err
+}
+
+// reasonNamed takes the code of a reason for its word.
+func reasonNamed(text string) durward.Reason {
+	for _, r := range durward.Reasons() {
+		if r.Code() == text {
+			return r
+		}
+	}
+	return durward.Reason(text)
+}
+
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if age, err := time.ParseDuration(text); err == nil {
+		return now.Add(-age), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, usageError("write 2026-01-31T12:00:00Z, or an age like 90m", "%s %q is no time", flag, text)
+	}
+	return at, nil
+}
+
+func (p *program) tailCommand() *cobra.Command {
+	var o audit.TailOptions
+	q := &query{}
+	cmd := &cobra.Command{
+		Use: "tail", Short: "print the newest records", Args: atMost(0),
+		Example: "  durward audit tail\n" +
+			"  durward audit tail -n 3 --json\n" +
+			"  durward audit tail -f",
+	}
+	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with new records until interrupted")
+	cmd.Flags().IntVarP(&o.Last, "lines", "n", 10, "print this `NUMBER` of records")
+	q.flags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.tail(cmd.Context(), o, q) }
+	return cmd
+}
+
+func (p *program) tail(ctx context.Context, o audit.TailOptions, q *query) error {
+	var err error
+	if o.Filter, err = q.choice(time.Now()); err != nil {
+		return err
+	}
+	if o.Last <= 0 {
+		o.Last = -1
+	}
+	dir, exists, err := p.existingLog(o.Follow)
+	if err != nil || !exists {
+		return err
+	}
+	ctx, signals := catchSignals(ctx)
+	defer signals.stop()
+	err = p.list(audit.Tail(ctx, dir, o))
+	if err == nil && ctx.Err() != nil {
+		return exitStatus(signals.status())
+	}
+	return err
+}
+
+// existingLog gives the audit folder and whether there is one. Nothing has been
+// recorded before there is.
+func (p *program) existingLog(needed bool) (dir string, exists bool, err error) {
+	if dir, err = p.auditDir(); err != nil {
+		return "", false, err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) && !needed {
+		p.note("nothing has been recorded in %s yet", safetext.Line(dir))
+		return dir, false, nil
+	}
+	return dir, true, nil
+}
+
+func (p *program) searchCommand() *cobra.Command {
+	q, most := &query{}, 0
+	cmd := &cobra.Command{
+		Use: "search [TEXT]", Short: "print the records that match", Args: atMost(1),
+		Example: "  durward audit search --decision deny\n" +
+			"  durward audit search --since 1h --json",
+	}
+	cmd.Flags().IntVarP(&most, "lines", "n", 1000, "print the newest `NUMBER` of them")
+	q.flags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			q.filter.Text = args[0]
+		}
+		return p.search(cmd.Context(), q, most)
+	}
+	return cmd
+}
+
+func (p *program) search(ctx context.Context, q *query, most int) error {
+	if most < 1 {
+		return usageError("ask for at least one", "-n %d is no number of records", most)
+	}
+	filter, err := q.choice(time.Now())
+	if err != nil {
+		return err
+	}
+	dir, exists, err := p.existingLog(false)
+	if err != nil {
+		return err
+	}
+	records := func(func(audit.Entry, error) bool) {}
+	if exists {
+		records = audit.Tail(ctx, dir, audit.TailOptions{Filter: filter, Last: most})
+	}
+	if p.json {
+		return p.printRecords(records)
+	}
+	return p.list(records)
+}
+
+func (p *program) showCommand() *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "print all records of one call", Args: exactly(1),
+		Example: "  durward audit show \"$ID\"\n" +
+			"  durward audit show --json \"$ID\"",
+	}
+	cmd.Flags().StringArrayVar(&files, "file", nil, "read this log `FILE`, too")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.show(cmd.Context(), durward.CallID(args[0]), files)
+	}
+	return cmd
+}
+
+func (p *program) show(ctx context.Context, id durward.CallID, files []string) error {
+	dir, exists, err := p.existingLog(len(files) > 0)
+	if err != nil {
+		return err
+	}
+	err = &durward.Error{Reason: durward.RecordNotFound}
+	var entries []audit.Entry
+	if exists {
+		entries, err = audit.Show(ctx, dir, id, files...)
+	}
+	if durward.ReasonOf(err) == durward.RecordNotFound {
+		return &durward.Error{
+			Reason: durward.RecordNotFound, Hint: "find the id with durward audit tail, or name the log with --file",
+			Err: fmt.Errorf("no call %q is on record in %s", id, dir),
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.print(recordsData{Records: rawOf(entries)})
+	}
+	return p.printMembers(entries)
+}
+
+func (p *program) exportCommand() *cobra.Command {
+	q, format := &query{}, ""
+	cmd := &cobra.Command{
+		Use: "export", Short: "print records as JSON lines or CSV", Args: atMost(0),
+		Example: "  durward audit export > records.jsonl\n" +
+			"  durward audit export --format csv --decision deny",
+	}
+	cmd.Flags().StringVar(&format, "format", string(audit.JSONL), "`FORM` of the export: jsonl or csv")
+	q.flags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.export(cmd.Context(), q, audit.Format(format))
+	}
+	return cmd
+}
+
+func (p *program) export(ctx context.Context, q *query, format audit.Format) error {
+	filter, err := q.choice(time.Now())
+	if err != nil {
+		return err
+	}
+	dir, exists, err := p.existingLog(false)
+	if err != nil || !exists {
+		return err
+	}
+	return audit.Export(ctx, p.stdout, dir, format, filter)
+}
+
+func (p *program) verifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "verify [FILE…]", Short: "prove that no record was changed, removed or cut off",
+		Long: "Prints the head of every chain; keep them elsewhere to prove later that the end is the end.\n" +
+			"Exits with 9 and names the first bad record where something does not fit.",
+		Example: "  durward audit verify\n" +
+			"  durward audit verify --json",
+		RunE: func(cmd *cobra.Command, files []string) error { return p.verify(cmd.Context(), files) },
+	}
+}
+
+func (p *program) verify(ctx context.Context, files []string) error {
+	dir, err := p.auditDir()
+	if err != nil {
+		return err
+	}
+	summary, err := audit.Verify(ctx, dir, files...)
+	if p.json {
+		return p.verifyJSON(summary, err)
+	}
+	for _, bad := range summary.Problems {
+		fmt.Fprintln(p.stderr, safetext.Line(bad.Error()))
+	}
+	if tableErr := p.printChains(summary.Chains); tableErr != nil {
+		return tableErr
+	}
+	return withHint(err, "restore the log from a copy, or move the file away and keep it as evidence")
+}
+
+func (p *program) verifyJSON(summary audit.Summary, err error) error {
+	data := chainsOf(summary)
+	if err == nil {
+		return p.print(data)
+	}
+	p.printFailure(failureOf(err, ""), data)
+	return exitStatus(statusOf(err))
+}
+
+// withHint adds what can be done about an error that does not say so itself.
+func withHint(err error, hint string) error {
+	var e *durward.Error
+	if errors.As(err, &e) && e.Hint == "" {
+		copied := *e
+		copied.Hint = hint
+		return &copied
+	}
+	return err
+}
+
+// list prints records as they come. Lines that are no records are named on standard
+// error, and make the end a failure.
+func (p *program) list(records iter.Seq2[audit.Entry, error]) error {
+	table := &recordTable{program: p, relative: isTerminal(p.stdout)}
+	var damage error
+	for e, err := range records {
+		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {
+			p.note("%s", safetext.Line(problem.Error()))
+			damage = &durward.Error{Reason: durward.AuditBroken, Hint: "see all of it with durward audit verify", Err: err}
+			continue
+		}
+		if err == nil {
+			err = table.print(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return damage
+}

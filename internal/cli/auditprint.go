@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward/internal/cli/safetext"
+)
+
+// A recordTable prints one line per record, or one object.
+type recordTable struct {
+	*program
+	relative bool // times as ages
+	begun    bool
+}
+
+func (t *recordTable) print(e audit.Entry) error {
+	if t.json {
+		return t.write(envelope{Schema: "durward/audit.record/v1", OK: true, Data: json.RawMessage(e.Raw)})
+	}
+	if !t.begun {
+		t.begun = true
+		if err := t.row("TIME", "PHASE", "DOOR", "TOOL", "DECISION", "CALL", "RESULT"); err != nil {
+			return err
+		}
+	}
+	return t.row(t.when(e.TS), string(e.Phase), e.Door, string(e.Tool), e.Decision, string(e.ReqID), resultOf(e.Record))
+}
+
+// row prints cells that are as wide as what usually stands in them, and cuts none.
+func (t *recordTable) row(cells ...string) error {
+	widths := []int{24, 7, 5, 5, 8, 36, 0}
+	if t.relative {
+		widths[0] = 8
+	}
+	var line strings.Builder
+	for i, cell := range cells {
+		fmt.Fprintf(&line, "%-*s  ", widths[i], orDash(safetext.Line(cell)))
+	}
+	_, err := fmt.Fprintln(t.stdout, strings.TrimRight(line.String(), " "))
+	return err
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func (t *recordTable) when(at audit.Time) string {
+	if !t.relative {
+		return at.String()
+	}
+	return age(time.Since(at.Time))
+}
+
+// age gives a time that has passed in its largest unit.
+func age(d time.Duration) string {
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		if d >= unit.of {
+			return strconv.Itoa(int(d/unit.of)) + unit.name + " ago"
+		}
+	}
+	return strconv.Itoa(int(max(d, 0)/time.Second)) + "s ago"
+}
+
+// resultOf says how a call ended or why it did not begin.
+func resultOf(r audit.Record) string {
+	var parts []string
+	add := func(format string, value any) { parts = append(parts, fmt.Sprintf(format, value)) }
+	if r.Cause != "" {
+		add("%s", r.Cause)
+	}
+	if code := r.Code.Code(); code != "" {
+		add("%s", code)
+	} else if r.Code != "" {
+		add("%s", r.Code)
+	}
+	if r.ExitCode != nil {
+		add("exit %d", *r.ExitCode)
+	}
+	if r.Signal != 0 {
+		add("signal %d", r.Signal)
+	}
+	if r.Phase == audit.Deny || r.Phase == audit.Intent {
+		add("%s", strings.TrimSpace(r.Rule+" "+r.Where))
+	}
+	return strings.Join(parts, " ")
+}
+
+type recordsData struct {
+	Records []json.RawMessage `json:"records"`
+	Damage  []string          `json:"damage,omitempty"`
+}
+
+func rawOf(entries []audit.Entry) []json.RawMessage {
+	raw := make([]json.RawMessage, len(entries))
+	for i, e := range entries {
+		raw[i] = json.RawMessage(e.Raw)
+	}
+	return raw
+}
+
+// printRecords puts records into one envelope.
+func (p *program) printRecords(records iter.Seq2[audit.Entry, error]) error {
+	data := recordsData{Records: []json.RawMessage{}}
+	for e, err := range records {
+		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {
+			data.Damage = append(data.Damage, safetext.Line(problem.Error()))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		data.Records = append(data.Records, bytes.Clone(e.Raw))
+	}
+	if data.Damage == nil {
+		return p.print(data)
+	}
+	broken := &durward.Error{
+		Reason: durward.AuditBroken, Hint: "see all of it with durward audit verify", Err: errors.New(data.Damage[0]),
+	}
+	p.printFailure(failureOf(broken, ""), data)
+	return exitStatus(statusOf(broken))
+}
+
+// printMembers prints each record as lines of member and value.
+func (p *program) printMembers(entries []audit.Entry) error {
+	var text strings.Builder
+	for i, e := range entries {
+		if i > 0 {
+			text.WriteString("\n")
+		}
+		if err := writeMembers(&text, e.Raw); err != nil {
+			return err
+		}
+	}
+	_, err := p.stdout.Write([]byte(text.String()))
+	return err
+}
+
+// writeMembers gives the members of an object in its own order.
+func writeMembers(text *strings.Builder, raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		fmt.Fprintf(text, "%-11s %s\n", safetext.Line(fmt.Sprint(name))+":", plain(value))
+	}
+	return nil
+}
+
+// plain gives a string as its text and anything else as JSON.
+func plain(value json.RawMessage) string {
+	var s string
+	if json.Unmarshal(value, &s) == nil {
+		return safetext.Line(s)
+	}
+	return safetext.Line(string(value))
+}
+
+type chainsData struct {
+	Chains   []chainData   `json:"chains"`
+	Problems []problemData `json:"problems"`
+}
+
+type chainData struct {
+	File      string `json:"file"`
+	Head      string `json:"head"`
+	Seq       uint64 `json:"seq"`
+	Records   uint64 `json:"records"`
+	Segments  int    `json:"segments"`
+	Live      bool   `json:"live"`
+	InFlight  int    `json:"in_flight"`
+	TornBytes int    `json:"torn_bytes"`
+}
+
+type problemData struct {
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"`
+	Seq  uint64 `json:"seq,omitempty"`
+	Why  string `json:"why"`
+}
+
+func chainsOf(s audit.Summary) chainsData {
+	data := chainsData{Chains: []chainData{}, Problems: []problemData{}}
+	for _, c := range s.Chains {
+		data.Chains = append(data.Chains, chainData{
+			File: c.File, Head: c.Hash, Seq: c.Seq, Records: c.Records, Segments: c.Segments,
+			Live: c.Live, InFlight: c.InFlight, TornBytes: c.Torn,
+		})
+	}
+	for _, b := range s.Problems {
+		data.Problems = append(data.Problems, problemData{b.File, b.Line, b.Seq, safetext.Line(b.Why)})
+	}
+	return data
+}
+
+// printChains prints the head of every chain.
+func (p *program) printChains(chains []audit.Chain) error {
+	rows := [][]string{{"RECORDS", "STATE", "HEAD", "FILE"}}
+	for _, c := range chains {
+		rows = append(rows, []string{strconv.FormatUint(c.Records, 10), stateOf(c), c.Hash, c.File})
+	}
+	return p.table(rows)
+}
+
+func stateOf(c audit.Chain) string {
+	switch {
+	case c.Live:
+		return "live"
+	case c.InFlight > 0 || c.Torn > 0:
+		return "unfinished"
+	}
+	return "ended"
+}
+
+// table prints rows in columns without borders; nothing is cut.
+func (p *program) table(rows [][]string) error {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = orDash(safetext.Line(cell))
+			widths[i] = max(widths[i], len([]rune(row[i])))
+		}
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(cell + strings.Repeat(" ", 2+widths[i]-len([]rune(cell))))
+		}
+		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	_, err := p.stdout.Write([]byte(text.String()))
+	return err
+}

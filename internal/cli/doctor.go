@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/policy"
+	"github.com/durward/durward/internal/sandbox"
+)
+
+// doctorData is what was found out about this machine.
+type doctorData struct {
+	Levels []levelData `json:"levels"`
+	Checks []checkData `json:"checks"`
+}
+
+type levelData struct {
+	Level     int         `json:"level"`
+	Available bool        `json:"available"`
+	Detail    string      `json:"detail"`
+	Trials    []checkData `json:"trials,omitempty"`
+}
+
+// checkData is one thing that was tried.
+type checkData struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	// Gives says what it is good for, Error why it cannot be had, Fix what to change.
+	Gives string `json:"gives,omitempty"`
+	Error string `json:"error,omitempty"`
+	Fix   string `json:"fix,omitempty"`
+	err   error
+}
+
+func (p *program) doctorCommand() *cobra.Command {
+	file := ""
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "find out by trying what this machine can hold", Args: atMost(0),
+		Long:    "Exits with 0 when commands can be run and recorded here, with 9 otherwise.",
+		Example: "  durward doctor\n  durward doctor --json",
+	}
+	cmd.Flags().StringVar(&file, "policy", p.env[varPolicy], "check the policy in `FILE`, too")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.doctor(cmd.Context(), file) }
+	return cmd
+}
+
+func (p *program) doctor(ctx context.Context, policyFile string) error {
+	data := doctorData{
+		Levels: levels(sandbox.ProbeAll(), os.DirFS("/proc/sys")),
+		Checks: []checkData{p.checkState(), p.checkLog(ctx)},
+	}
+	if policyFile != "" {
+		data.Checks = append(data.Checks, p.checkPolicy(policyFile))
+	}
+	status := data.status()
+	if !p.json {
+		return errors.Join(p.printDoctor(data), status)
+	}
+	if status == nil {
+		return p.print(data)
+	}
+	p.printFailure(failureOf(data.failure(), ""), data)
+	return status
+}
+
+// failure is the first thing that is amiss, the gravest first.
+func (d doctorData) failure() error {
+	if !d.Levels[0].Available {
+		return &durward.Error{
+			Reason: durward.SandboxUnavailable, Hint: "see the fix of each trial", Err: errors.New("no containment works on this machine"),
+		}
+	}
+	for _, c := range d.Checks {
+		if !c.OK {
+			return c.err
+		}
+	}
+	return nil
+}
+
+func (d doctorData) status() error {
+	if err := d.failure(); err != nil {
+		return exitStatus(statusOf(err))
+	}
+	return nil
+}
+
+func check(name, gives string, err error) checkData {
+	c := checkData{Name: name, OK: err == nil, Gives: gives, err: err}
+	if err == nil {
+		return c
+	}
+	f := failureOf(err, "")
+	c.Gives, c.Error, c.Fix = "", f.Why, f.Fix
+	if c.Error == "" {
+		c.Error = f.Message
+	}
+	return c
+}
+
+// checkState finds out whether a record could be written.
+func (p *program) checkState() checkData {
+	dir, err := p.auditDir()
+	if err == nil {
+		err = writable(dir)
+	}
+	return check("state", safetext.Line(dir), err)
+}
+
+// writable makes a file in dir, or in the nearest folder above it that exists, and
+// removes it.
+func writable(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, os.ErrNotExist) && filepath.Dir(dir) != dir {
+		return writable(filepath.Dir(dir))
+	}
+	fix := "make it a folder that you can write, or name another one with " + varStateDir
+	if err == nil && filepath.Base(dir) == "audit" && info.Mode().Perm()&0o077 != 0 {
+		err, fix = fmt.Errorf("%s is open to others (mode %04o)", dir, info.Mode().Perm()), "chmod 700 "+dir
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.CreateTemp(dir, ".durward-doctor-")
+	}
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err == nil {
+		return nil
+	}
+	return &durward.Error{Kind: durward.Unavailable, Reason: durward.AuditUnavailable, Hint: fix, Err: err}
+}
+
+// checkLog proves what has been recorded so far.
+func (p *program) checkLog(ctx context.Context) checkData {
+	dir, err := p.auditDir()
+	if err != nil {
+		return check("audit", "", err)
+	}
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return check("audit", "nothing recorded yet", nil)
+	}
+	summary, err := audit.Verify(ctx, dir)
+	var records uint64
+	for _, c := range summary.Chains {
+		records += c.Records
+	}
+	gives := fmt.Sprintf("%s proved in %s", plural(int(records), "record"), plural(len(summary.Chains), "chain"))
+	return check("audit", gives, withHint(err, "see all of it with durward audit verify"))
+}
+
+func (p *program) checkPolicy(file string) checkData {
+	dir, err := p.dir()
+	var loaded *policy.Policy
+	if err == nil {
+		loaded, err = p.loadPolicy(file, dir)
+	}
+	c := check("policy", file, err)
+	switch {
+	case err == nil:
+		c.Gives = file + " " + loaded.Hash()
+	case durward.ReasonOf(err) == durward.PolicyInvalid:
+		c.Error = details(err)[0]
+		if more := len(details(err)) - 1; more > 0 {
+			c.Error += fmt.Sprintf(" (and %d more)", more)
+		}
+	}
+	return c
+}
+
+// printDoctor prints what was tried, a line each, with what to change below.
+func (p *program) printDoctor(data doctorData) error {
+	rows := [][]string{{"CHECK", "RESULT", "DETAIL"}}
+	add := func(indent string, c checkData) {
+		result, detail := "ok", c.Gives
+		if !c.OK {
+			result, detail = "no", c.Error
+		}
+		rows = append(rows, []string{indent + c.Name, result, detail})
+		if c.Fix != "" && !c.OK {
+			rows = append(rows, []string{indent, "fix", c.Fix})
+		}
+	}
+	for _, l := range data.Levels {
+		result := "no"
+		if l.Available {
+			result = "yes"
+		}
+		rows = append(rows, []string{fmt.Sprintf("level %d", l.Level), result, l.Detail})
+		for _, c := range l.Trials {
+			add("  ", c)
+		}
+	}
+	for _, c := range data.Checks {
+		add("", c)
+	}
+	return p.table(rows)
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// A failure is an error as people and scripts are told it.
+type failure struct {
+	Code string `json:"code"`
+	// Reason is the word behind the code, as records and protocols have it.
+	Reason    durward.Reason `json:"reason,omitempty"`
+	Kind      string         `json:"kind"`
+	Message   string         `json:"message"`
+	Why       string         `json:"why,omitempty"`
+	Fix       string         `json:"fix,omitempty"`
+	Retryable bool           `json:"retryable"`
+	Retry     durward.Retry  `json:"retry"`
+	Rule      *failedRule    `json:"rule,omitempty"`
+	RequestID durward.CallID `json:"request_id,omitempty"`
+	Details   []string       `json:"details,omitempty"`
+	more      string
+}
+
+type failedRule struct {
+	ID   string `json:"id"`
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+// failureOf describes err. All text in it is safe to show.
+func failureOf(err error, call durward.CallID) failure {
+	var e *durward.Error
+	if !errors.As(err, &e) {
+		e = &durward.Error{Reason: durward.Defect, Err: err}
+	}
+	reason := durward.ReasonOf(err)
+	if reason == "" {
+		reason = durward.Defect
+	}
+	kind := durward.KindOf(err)
+	f := failure{
+		Code: reason.Code(), Reason: reason, Kind: kind.String(), Message: reason.Summary(), Why: why(e),
+		Fix: safetext.Line(e.Hint), Retry: kind.Retry(), RequestID: call, Details: details(err),
+	}
+	if e.Retry {
+		f.Retry = durward.RetryLater
+	}
+	f.Retryable = f.Retry == durward.RetryLater
+	if e.Rule != "" {
+		f.Rule = &failedRule{ID: safetext.Line(e.Rule), File: safetext.Line(e.Where.File), Line: e.Where.Line}
+	}
+	if f.Fix == "" {
+		f.Fix = defaultFix(f)
+	}
+	f.more = more(f)
+	return f
+}
+
+// why gives the cause as one line, with the rule that decided.
+func why(e *durward.Error) string {
+	if n := len(config.ProblemsOf(e)); n > 0 {
+		return plural(n, "mistake") + ", named above"
+	}
+	text := ""
+	if e.Err != nil {
+		text = strings.ReplaceAll(e.Err.Error(), "\n", "; ")
+	}
+	if e.Rule == "" {
+		return safetext.Line(text)
+	}
+	rule := "rule " + e.Rule
+	if e.Where != (durward.Position{}) {
+		rule += " (" + durward.Position{File: e.Where.File, Line: e.Where.Line}.String() + ")"
+	}
+	return safetext.Line(strings.TrimSuffix(rule+": "+text, ": "))
+}
+
+// details lists the mistakes in a document, or the whole error where there are none.
+func details(err error) []string {
+	problems := config.ProblemsOf(err)
+	if len(problems) == 0 {
+		return []string{safetext.Line(err.Error())}
+	}
+	lines := make([]string, len(problems))
+	for i, one := range problems {
+		lines[i] = safetext.Line(one.Error())
+	}
+	return lines
+}
+
+// defaultFix says what to do about an error that does not say so itself.
+func defaultFix(f failure) string {
+	switch f.Retry {
+	case durward.RetryLater:
+		return "run it again"
+	case durward.FixState:
+		return "see what is missing with durward doctor"
+	case durward.FixRequest:
+		return "change the request as the code's page in docs/errors.md says"
+	}
+	return "read the code's page in docs/errors.md"
+}
+
+// more names the place to look next.
+func more(f failure) string {
+	switch {
+	case f.RequestID != "":
+		return "durward audit show " + string(f.RequestID)
+	case f.Reason == durward.SandboxUnavailable:
+		return "durward doctor"
+	}
+	return "docs/errors.md, " + f.Code
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// tell reports err: as the envelope on standard output, or as four lines on standard
+// error. subject is what it happened to, and may be empty.
+func (p *program) tell(err error, subject string) {
+	f := failureOf(err, "")
+	if p.json {
+		p.printFailure(f, nil)
+		return
+	}
+	p.explain(f, subject)
+}
+
+// explain prints an error for a person. The mistakes in a document come first, one
+// line each, in the form that editors know.
+func (p *program) explain(f failure, subject string) {
+	var b strings.Builder
+	if f.Reason == durward.PolicyInvalid {
+		b.WriteString(strings.Join(f.Details, "\n") + "\n")
+	}
+	if subject != "" {
+		subject = safetext.Line(subject) + ": "
+	}
+	fmt.Fprintf(&b, "error: %s%s (%s)\n", subject, f.Message, f.Code)
+	for _, line := range []struct{ name, text string }{{"why", f.Why}, {"fix", f.Fix}, {"more", f.more}} {
+		if line.text != "" {
+			fmt.Fprintf(&b, "  %s: %s\n", line.name, line.text)
+		}
+	}
+	if p.verbose && f.Reason != durward.PolicyInvalid {
+		fmt.Fprintf(&b, "  all: %s\n", strings.Join(f.Details, "; "))
+	}
+	fmt.Fprint(p.stderr, b.String())
+}
+
+// An envelope is the one form of everything that --json prints.
+type envelope struct {
+	Schema string   `json:"schema"`
+	OK     bool     `json:"ok"`
+	Data   any      `json:"data,omitempty"`
+	Error  *failure `json:"error,omitempty"`
+}
+
+func (p *program) schema() string {
+	name := strings.ReplaceAll(p.command, " ", ".")
+	if name == "" {
+		name = "durward"
+	}
+	return "durward/" + name + "/v1"
+}
+
+// print puts a result into its envelope.
+func (p *program) print(data any) error {
+	return p.write(envelope{Schema: p.schema(), OK: true, Data: data})
+}
+
+// printFailure does the same for an error; data is what there is in spite of it.
+func (p *program) printFailure(f failure, data any) {
+	_ = p.write(envelope{Schema: p.schema(), Error: &f, Data: data}) // nobody is left to tell
+}
+
+func (p *program) write(e envelope) error {
+	line, err := jsonx.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = p.stdout.Write(line)
+	return err
+}
+
+// statusOf gives the exit status of a command that failed.
+func statusOf(err error) int {
+	if durward.ReasonOf(err) == durward.PolicyInvalid {
+		return 3
+	}
+	return durward.KindOf(err).ExitStatus()
+}

@@ -1,0 +1,332 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/policy"
+)
+
+// An execution is one `durward exec`.
+type execution struct {
+	*program
+	argv []string
+
+	policyFile, root                string
+	readPaths, writePaths, allowNet []string
+	level                           string
+	addEnv                          []string
+	timeout                         time.Duration
+	report, stream, tty             bool
+	dryRun                          bool
+
+	call   durward.Call
+	policy *policy.Policy
+	began  time.Time
+}
+
+func (p *program) execCommand() *cobra.Command {
+	x := &execution{program: p}
+	cmd := &cobra.Command{
+		Use:   "exec [FLAG…] -- ARGV…",
+		Short: "run one command, decided, within limits and on record",
+		Long: `The command keeps the working directory, gets a clean environment, and ends with all it
+started. It reads standard input unless that is a terminal. Its exit status is given on; after
+signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not to be prepared,
+126 not executable, 127 not found, 137 ended by a limit.`,
+		Example: `  durward exec -- ls -l
+  durward exec --timeout 5s --report -- sh -c 'echo "$HOME"'
+  durward exec --stream -- sh -c 'echo one; echo two'
+  durward exec --dry-run -- make all`,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			x.argv = append([]string{}, argv...)
+			return x.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.SetInterspersed(false)
+	f.StringVar(&x.policyFile, "policy", p.env[varPolicy], "decide by the policy in `FILE` (YAML or JSON)")
+	f.StringVar(&x.root, "root", "", "keep the working directory inside `DIR` (default: the working directory)")
+	f.StringArrayVar(&x.readPaths, "read", nil, "let the command read `PATH`, too")
+	f.StringArrayVar(&x.writePaths, "write", nil, "let the command write `PATH`")
+	f.StringArrayVar(&x.allowNet, "allow-net", nil, "let the command reach `HOST:PORT`")
+	f.StringVar(&x.level, "level", "", "run at this sandbox `LEVEL`: 0, 1 or 2")
+	f.DurationVar(&x.timeout, "timeout", 0, "end the command after this `DURATION`")
+	f.StringArrayVar(&x.addEnv, "env", nil, "add `NAME=VALUE` to the environment")
+	f.BoolVar(&x.stream, "stream", false, "pass input and output on as they come")
+	f.BoolVar(&x.tty, "tty", false, "with --stream: give the command a terminal")
+	f.BoolVar(&x.report, "report", false, "print what was held as the last line on standard error")
+	f.BoolVar(&x.dryRun, "dry-run", false, "print the decision and run nothing")
+	return cmd
+}
+
+// run is the whole of it: from flags to a call, and from its end to an exit status.
+func (x *execution) run(ctx context.Context) error {
+	x.began = time.Now()
+	if err := x.prepare(); err != nil {
+		return err
+	}
+	if x.dryRun {
+		return x.preview(ctx)
+	}
+	h, err := x.open(x.policy)
+	if err != nil {
+		return err
+	}
+	ctx, signals := catchSignals(ctx)
+	defer signals.stop()
+	if x.stream {
+		return x.runStream(ctx, signals, h)
+	}
+	return x.runPlain(ctx, signals, h)
+}
+
+// prepare makes the call and the policy.
+func (x *execution) prepare() error {
+	if err := x.checkFlags(); err != nil {
+		return err
+	}
+	dir, err := x.dir()
+	if err != nil {
+		return &durward.Error{
+			Reason: durward.DirUnavailable, Op: "find working directory", Hint: "cd to a directory that exists", Err: err,
+		}
+	}
+	x.call = durward.Call{
+		Door: "exec", Caller: x.caller(), Tool: commandTool, Argv: x.argv, Dir: dir,
+		Ask: durward.Ask{Limits: durward.Limits{Wall: x.timeout}},
+	}
+	if len(x.argv) > 0 {
+		x.call.Path = x.argv[0]
+	}
+	if err := x.environment(); err != nil {
+		return err
+	}
+	return x.choosePolicy(dir)
+}
+
+func (x *execution) checkFlags() error {
+	if x.timeout == 0 {
+		if err := x.variableTimeout(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case x.timeout < 0:
+		return usageError("give a time like 30s or 5m", "the time-out %s is negative", x.timeout)
+	case x.stream && x.json:
+		return usageError("leave out one of them, or use --report", "--stream passes output on as it comes and --json holds it until the end")
+	case x.tty && !x.stream:
+		return usageError("add --stream", "--tty needs --stream")
+	case x.policyFile != "" && len(x.readPaths)+len(x.writePaths)+len(x.allowNet) > 0:
+		return usageError("write the path or address into "+x.policyFile,
+			"--read, --write and --allow-net change the built-in policy; beside a policy file a flag could only widen it")
+	}
+	return nil
+}
+
+func (x *execution) variableTimeout() error {
+	text := x.env[varTimeout]
+	if text == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return usageError("give a time like 30s or 5m", "%s: %w", varTimeout, err)
+	}
+	x.timeout = d
+	return nil
+}
+
+func (x *execution) environment() error {
+	for _, entry := range x.addEnv {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok {
+			return usageError("write --env NAME=VALUE", "--env %s has no value", name)
+		}
+		if x.call.Env == nil {
+			x.call.Env = map[string]string{}
+		}
+		x.call.Env[name] = value
+	}
+	return nil
+}
+
+func (p *program) caller() durward.Caller {
+	return durward.Caller{Name: "local:" + strconv.Itoa(os.Getuid()), Method: "process"}
+}
+
+// choosePolicy takes the policy of the operator, or the built-in one as flags change it.
+func (x *execution) choosePolicy(dir string) error {
+	root, err := x.rootOr(dir)
+	if err != nil {
+		return err
+	}
+	level, err := x.levelFlag()
+	if err != nil {
+		return err
+	}
+	if x.policyFile != "" {
+		x.call.Ask.MinLevel = level
+		x.policy, err = x.loadPolicy(x.policyFile, root)
+	} else {
+		x.policy, err = x.builtIn(root, level)
+	}
+	if err == nil && x.stream {
+		x.policy = x.policy.Keep(durward.KeepFlow)
+	}
+	return err
+}
+
+func (x *execution) rootOr(dir string) (string, error) {
+	if x.root == "" {
+		return dir, nil
+	}
+	root := x.root
+	if !filepath.IsAbs(root) {
+		root = filepath.Join(dir, root)
+	}
+	info, err := os.Stat(root)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a directory")
+	}
+	if err != nil {
+		return "", usageError("name a directory that exists", "--root %s: %w", x.root, err)
+	}
+	return filepath.Clean(root), nil
+}
+
+func (x *execution) levelFlag() (durward.Level, error) {
+	levels := map[string]durward.Level{
+		"": durward.LevelAuto, "0": durward.LevelNone, "1": durward.LevelRestrict, "2": durward.LevelIsolate,
+	}
+	level, ok := levels[x.level]
+	if !ok {
+		return 0, usageError("use --level 0, 1 or 2", "there is no level %q", x.level)
+	}
+	return level, nil
+}
+
+// loadPolicy reads and compiles a policy file.
+func (p *program) loadPolicy(file, root string) (*policy.Policy, error) {
+	text, err := readBounded(file, config.MaxBytes+1)
+	if err != nil {
+		return nil, &durward.Error{
+			Reason: durward.PolicyInvalid, Op: "read policy", Hint: "name a policy file that can be read",
+			Err: config.Problems{{Where: durward.Position{File: file}, Message: cause(err).Error()}},
+		}
+	}
+	doc, err := policy.Parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	return policy.Compile(doc, p.host(root, absolute(file, p.dir)))
+}
+
+func absolute(path string, dir func() (string, error)) string {
+	if base, err := dir(); err == nil && !filepath.IsAbs(path) {
+		return filepath.Join(base, path)
+	}
+	return filepath.Clean(path)
+}
+
+func readBounded(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// cause gives what went wrong without the path, which is named beside it.
+func cause(err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
+// builtIn gives the policy that flags describe. Level 0 is where the built-in policy
+// steps down to by itself.
+func (x *execution) builtIn(root string, level durward.Level) (*policy.Policy, error) {
+	if level == durward.LevelNone {
+		level = durward.LevelAuto
+	}
+	flags := policy.Flags{AllowNet: x.allowNet, Level: level}
+	for _, row := range []struct {
+		from []string
+		into *[]string
+	}{{x.readPaths, &flags.Read}, {x.writePaths, &flags.Write}} {
+		for _, path := range row.from {
+			*row.into = append(*row.into, absolute(path, x.dir))
+		}
+	}
+	return policy.Default(x.host(root), flags)
+}
+
+// sayWhatIsWeak tells, before any output of a command that runs, what the built-in
+// policy asks for and this build cannot hold. A policy that somebody wrote is held or
+// refused, and needs no such line.
+func (x *execution) sayWhatIsWeak() {
+	if x.policy.Grant().StepDown {
+		x.note("level 0: files and network are not confined (durward doctor)")
+	}
+}
+
+// preview prints what would be decided.
+func (x *execution) preview(ctx context.Context) error {
+	h, err := build(x.policy, noRecord{})
+	if err != nil {
+		return err
+	}
+	decision, err := h.Preview(ctx, x.call)
+	if err := errors.Join(err, h.close()); err != nil {
+		return err
+	}
+	tool, err := catalogue.Find(ctx, commandTool)
+	if err != nil {
+		return err
+	}
+	explained := x.policy.Explain(x.call, tool)
+	if err := decision.Err("exec"); err != nil {
+		return x.previewDenied(err, decision)
+	}
+	if x.json {
+		return x.print(previewData{DryRun: true, Decision: decisionOf(decision), Grant: linesOf(explained.Grant)})
+	}
+	_, err = fmt.Fprintf(x.stdout, "would run: %s\n%s", safetext.Line(strings.Join(x.argv, " ")), safetext.Lines(explained.String()))
+	return err
+}
+
+func (x *execution) previewDenied(err error, d durward.Decision) error {
+	f := failureOf(err, "")
+	if x.json {
+		x.printFailure(f, previewData{DryRun: true, Decision: decisionOf(d)})
+	} else {
+		x.explain(f, x.subject())
+	}
+	return exitStatus(execStatus(err))
+}
+
+// subject is what a refusal is about.
+func (x *execution) subject() string {
+	if len(x.argv) == 0 {
+		return ""
+	}
+	return filepath.Base(x.argv[0])
+}

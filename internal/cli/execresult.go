@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"encoding/base64"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/policy"
+)
+
+// execStatus gives the status of `durward exec` where the command has none of its own.
+func execStatus(err error) int {
+	switch durward.ReasonOf(err) {
+	case durward.DeadlineExceeded:
+		return 124
+	case durward.ProgramNotExecutable:
+		return 126
+	case durward.ProgramNotFound:
+		return 127
+	case durward.LimitCPU, durward.LimitMemory, durward.LimitOutput, durward.OutputTooLarge:
+		return 137
+	}
+	return 125
+}
+
+// resultData is the whole result of a call.
+type resultData struct {
+	RequestID  durward.CallID  `json:"request_id,omitempty"`
+	TraceID    string          `json:"trace_id,omitempty"`
+	Decision   *decisionData   `json:"decision,omitempty"`
+	Outcome    durward.Outcome `json:"outcome"`
+	ExitStatus int             `json:"exit_status"`
+	// ExitCode is the command's own; absent when a signal ended it or nothing ran.
+	ExitCode   *int            `json:"exit_code,omitempty"`
+	Signal     int             `json:"signal,omitempty"`
+	Stdout     *streamData     `json:"stdout,omitempty"`
+	Stderr     *streamData     `json:"stderr,omitempty"`
+	Truncated  bool            `json:"truncated"`
+	DurationMs int64           `json:"duration_ms"`
+	QueueMs    int64           `json:"queue_ms"`
+	Sandbox    *durward.Report `json:"sandbox,omitempty"`
+}
+
+// streamData is what was kept of a stream: text, or base64 where it is not UTF-8.
+type streamData struct {
+	Text       *string `json:"text,omitempty"`
+	Base64     string  `json:"base64,omitempty"`
+	ShownBytes int64   `json:"shown_bytes"`
+	TotalBytes int64   `json:"total_bytes"`
+	Truncated  bool    `json:"truncated"`
+}
+
+type decisionData struct {
+	Allow      bool           `json:"allow"`
+	Rule       string         `json:"rule,omitempty"`
+	Where      string         `json:"where,omitempty"`
+	Code       string         `json:"code,omitempty"`
+	Reason     durward.Reason `json:"reason,omitempty"`
+	Why        string         `json:"why,omitempty"`
+	Fix        string         `json:"fix,omitempty"`
+	PolicyHash string         `json:"policy_hash,omitempty"`
+}
+
+type previewData struct {
+	DryRun   bool          `json:"dry_run"`
+	Decision *decisionData `json:"decision"`
+	Grant    []grantLine   `json:"grant,omitempty"`
+}
+
+type grantLine struct {
+	Member string `json:"member"`
+	Value  string `json:"value"`
+	Where  string `json:"where,omitempty"`
+}
+
+func linesOf(lines []policy.Line) []grantLine {
+	list := make([]grantLine, len(lines))
+	for i, l := range lines {
+		list[i] = grantLine{l.Member, l.Value, l.Where.String()}
+	}
+	return list
+}
+
+func decisionOf(d durward.Decision) *decisionData {
+	return &decisionData{
+		Allow: d.Allow, Rule: d.Rule, Where: d.Where.String(), Code: d.Code.Code(), Reason: d.Code,
+		Why: safetext.Line(d.Reason), Fix: safetext.Line(d.Remedy), PolicyHash: d.PolicyHash,
+	}
+}
+
+func streamOf(c durward.Capture) *streamData {
+	kept := c.Bytes()
+	s := &streamData{ShownBytes: int64(len(kept)), TotalBytes: c.Total, Truncated: c.Dropped() > 0}
+	if utf8.Valid(kept) {
+		text := string(kept)
+		s.Text = &text
+	} else {
+		s.Base64 = base64.StdEncoding.EncodeToString(kept)
+	}
+	return s
+}
+
+func (x *execution) finishJSON(h *house, result durward.Result, err error, status int) error {
+	call, decision := h.witness.seen()
+	data := resultData{
+		RequestID: call.ID, TraceID: call.Trace.ID(), Outcome: durward.OutcomeOf(result, err), ExitStatus: status,
+		ExitCode: result.Exit, Signal: result.Signal, Truncated: result.Truncated(),
+		DurationMs: result.Took.Milliseconds(), QueueMs: result.Queued.Milliseconds(), Sandbox: result.Report,
+	}
+	if call.ID != "" {
+		data.Decision = decisionOf(decision)
+	}
+	if result.Report != nil {
+		data.Stdout, data.Stderr = streamOf(result.Stdout), streamOf(result.Stderr)
+	}
+	if err != nil {
+		x.printFailure(failureOf(x.timedOut(err, result), call.ID), data)
+	} else if err := x.print(data); err != nil {
+		return err
+	}
+	x.printReport(result)
+	if status == 0 {
+		return nil
+	}
+	return exitStatus(status)
+}
+
+// printReport prints what was held, where it was asked for and something ran.
+func (x *execution) printReport(result durward.Result) {
+	if !x.report || result.Report == nil {
+		return
+	}
+	line, err := jsonx.Marshal(map[string]*durward.Report{"sandbox": result.Report})
+	if err != nil {
+		line = fmt.Appendf(nil, "durward: the report cannot be written: %v\n", err)
+	}
+	_, _ = x.stderr.Write(line) // nobody is left to tell
+}

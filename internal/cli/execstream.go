@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/durward/durward"
+)
+
+const (
+	// pageBytes is how much output is taken from a session at once.
+	pageBytes = 64 << 10
+	// pageWait is how long one look for output takes; nothing depends on it.
+	pageWait = 10 * time.Second
+	sigkill  = 9
+)
+
+// runStream runs the command as a session and passes its streams on as they come.
+func (x *execution) runStream(ctx context.Context, signals *signals, h *house) error {
+	x.call.Terminal = x.wantedTerminal()
+	session, err := h.Open(ctx, x.call, nil)
+	if err != nil {
+		return x.concludeStream(h, signals, durward.Result{}, errors.Join(err, h.close()))
+	}
+	x.sayWhatIsWeak()
+	restore, err := x.takeTerminal()
+	if err != nil {
+		return errors.Join(err, session.Close(), h.close())
+	}
+	defer restore()
+	stopResize := x.followSize(session)
+	go x.forward(session)
+	x.passOn(ctx, session, signals)
+	result, err := session.Wait(context.WithoutCancel(ctx))
+	stopResize()
+	restore() // before anything is printed
+	return x.concludeStream(h, signals, result, errors.Join(err, session.Close(), h.close()))
+}
+
+// wantedTerminal gives the size of the terminal that the command is to have, or nil.
+func (x *execution) wantedTerminal() *durward.WindowSize {
+	if !x.tty && !(isTerminal(x.stdin) && isTerminal(x.stdout)) {
+		return nil
+	}
+	if size, ok := terminalSize(x.stdout); ok {
+		return &size
+	}
+	return &durward.WindowSize{Rows: 24, Cols: 80}
+}
+
+// takeTerminal has our terminal pass every key on, where it and the command's are one.
+// restore may be called twice.
+func (x *execution) takeTerminal() (restore func(), err error) {
+	if x.call.Terminal == nil || !isTerminal(x.stdin) {
+		return func() {}, nil
+	}
+	return makeRaw(x.stdin)
+}
+
+// forward passes standard input on. A read cannot be ended from outside: the goroutine
+// ends with its stream, with the command's input, or with the program.
+func (x *execution) forward(session durward.Session) {
+	defer func() { _ = session.CloseInput() }() // the command may be gone
+	if x.stdin == nil {
+		return
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := x.stdin.Read(buf)
+		if n > 0 {
+			if _, err := session.Write(context.Background(), buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// passOn copies the output until it ends. When signals come twice, or nobody takes
+// the output any more, the command is ended.
+func (x *execution) passOn(ctx context.Context, session durward.Session, signals *signals) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := x.copyOutput(context.WithoutCancel(ctx), session); err != nil {
+			signals.end(pipeClosed)
+			session.Cancel()
+		}
+	}()
+	select {
+	case <-done:
+	case <-signals.second:
+		_ = session.Signal(sigkill) // it may be gone
+	}
+}
+
+func (x *execution) copyOutput(ctx context.Context, session durward.Session) error {
+	for cursor := uint64(0); ; {
+		page, err := session.Read(ctx, cursor, pageBytes, pageWait)
+		if err != nil {
+			return err
+		}
+		for _, chunk := range page.Chunks {
+			if _, err := x.outputOf(chunk.Stream).Write(chunk.Data); err != nil {
+				return err
+			}
+		}
+		if cursor = page.Next; page.Ended {
+			return nil
+		}
+	}
+}
+
+func (x *execution) outputOf(s durward.Stream) io.Writer {
+	if s == durward.Stderr {
+		return x.stderr
+	}
+	return x.stdout
+}
+
+func (x *execution) concludeStream(h *house, signals *signals, result durward.Result, err error) error {
+	return x.conclude(h, result, err, x.status(signals, result, err))
+}

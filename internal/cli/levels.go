@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/sandbox"
+)
+
+// levels says what was tried for each level. system is /proc/sys.
+func levels(host sandbox.Host, system fs.FS) []levelData {
+	zero := levelData{Detail: "no containment works: commands are refused"}
+	for _, t := range host.Trials {
+		c := trial(string(t.Containment), effect(t.Containment), t.Err, system)
+		zero.Trials = append(zero.Trials, c)
+		if c.OK && !zero.Available {
+			zero.Available = true
+			zero.Detail = "clean environment, limits, and the end of the whole tree by " + c.Name + "; no files, no network"
+		}
+	}
+	zero.Trials = append(zero.Trials, trial("userns", "the kernel counts the processes of a call", host.UserNamespaceErr, system))
+	return []levelData{zero, {Level: 1, Detail: "not in this build"}, {Level: 2, Detail: "not in this build"}}
+}
+
+func effect(c sandbox.Containment) string {
+	switch c {
+	case sandbox.PIDNamespace:
+		return "the kernel ends all processes of a call with its first"
+	case sandbox.Cgroup:
+		return "the kernel ends all processes of a call at once"
+	}
+	return "descendants are followed and ended one by one: best effort"
+}
+
+func trial(name, gives string, err error, system fs.FS) checkData {
+	c := checkData{Name: name, OK: err == nil, Gives: gives}
+	if err != nil {
+		c.Error, c.Fix = safetext.Line(strings.ReplaceAll(err.Error(), "\n", "; ")), settingFor(name, err, system)
+	}
+	return c
+}
+
+// namespaceSettings are the settings of a kernel that forbid namespaces, with the value
+// that does.
+var namespaceSettings = []struct{ file, forbids, fix string }{
+	{"user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=10000"},
+	{"user/max_pid_namespaces", "0", "sysctl -w user.max_pid_namespaces=10000"},
+	{"kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"},
+	{
+		"kernel/apparmor_restrict_unprivileged_userns", "1",
+		"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for durward that has the rule userns,",
+	},
+}
+
+// settingFor names the exact setting that stands in the way of a trial.
+func settingFor(name string, err error, system fs.FS) string {
+	switch name {
+	case string(sandbox.PIDNamespace), "userns":
+		return namespaceFix(system)
+	case string(sandbox.Cgroup):
+		if errors.Is(err, fs.ErrPermission) {
+			return "run it under systemd-run --user --scope -p Delegate=yes, or as root"
+		}
+		return "mount cgroup version 2 writable and let durward have a cgroup of its own"
+	}
+	return "allow pidfd_open and prctl in the seccomp filter around durward"
+}
+
+func namespaceFix(system fs.FS) string {
+	for _, s := range namespaceSettings {
+		value, err := fs.ReadFile(system, s.file)
+		if err == nil && strings.TrimSpace(string(value)) == s.forbids {
+			return s.fix
+		}
+	}
+	return "allow clone and unshare with namespace flags in the seccomp filter around durward (a container: --security-opt seccomp=FILE)"
+}

@@ -1,0 +1,108 @@
+// Package cli is the command line: it turns words and variables into calls, and what
+// came of them into text, JSON and an exit status.
+//
+//	durward VERB [FLAG…] [ARGUMENT…]
+//	durward NOUN VERB [FLAG…] [ARGUMENT…]
+//
+// Standard output carries the result only, all else goes to standard error. With
+// --json the result, or the error in its place, is one object:
+//
+//	{"schema":"durward/exec/v1","ok":true,"data":{…}}
+//	{"schema":"durward/exec/v1","ok":false,"error":{"code":"DWD-POLICY-002",…}}
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A program is one start of durward with all that it was given.
+type program struct {
+	version string
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	env     map[string]string
+	// dir gives the working directory.
+	dir func() (string, error)
+
+	json, quiet, verbose bool
+	// command is the command that runs, "audit tail"; it names the schema of its JSON.
+	command string
+}
+
+// Main runs one command line and gives the exit status. version is what `durward
+// version` says. The first of args is the name the program was called by.
+func Main(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{
+		version: version, stdin: stdin, stdout: stdout, stderr: stderr,
+		env: environ(os.Environ()), dir: os.Getwd,
+	}
+	return p.main(ctx, args)
+}
+
+func environ(list []string) map[string]string {
+	env := make(map[string]string, len(list))
+	for _, entry := range list {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	return env
+}
+
+func (p *program) main(ctx context.Context, args []string) int {
+	p.json = asksForJSON(args) // known before the flags are, for errors in them
+	words, err := personality(args)
+	if err != nil {
+		return p.fail(err)
+	}
+	root := p.root()
+	root.SetArgs(words)
+	cmd, err := root.ExecuteContextC(ctx)
+	if cmd != nil && p.command == "" {
+		p.command = commandName(cmd)
+	}
+	return p.fail(err)
+}
+
+// asksForJSON reports whether --json stands before the words of another program.
+func asksForJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// An exitStatus ends the program without another word.
+type exitStatus int
+
+func (e exitStatus) Error() string { return "exit status " + strconv.Itoa(int(e)) }
+
+// fail gives the exit status of err, and tells of it unless that was done.
+func (p *program) fail(err error) int {
+	var status exitStatus
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &status):
+		return int(status)
+	}
+	p.tell(err, "")
+	if p.command == "exec" {
+		return execStatus(err)
+	}
+	return statusOf(err)
+}
+
+// note prints a line for a person, unless they want none.
+func (p *program) note(format string, args ...any) {
+	if !p.quiet {
+		fmt.Fprintf(p.stderr, "durward: "+format+"\n", args...)
+	}
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A linkName is a name that the program can be called by, and what it means then.
+type linkName struct {
+	name string
+	// before stands before the words of the command line.
+	before []string
+	// first lists what the first word may be; nil means anything.
+	first []string
+}
+
+// linkNames lists the names of the programs that durward stands in for.
+var linkNames = []linkName{
+	{"codex-exec-server", []string{"exec-server"}, nil},
+	{"mdmcpcfg", nil, []string{"install", "update", "policy", "cmd", "doctor", "run"}},
+	{"mdmcpsrvr", []string{"mcp"}, nil},
+	{"statespace", nil, []string{"serve"}},
+}
+
+// personality gives the words that a command line means under the name it was called by.
+func personality(args []string) ([]string, error) {
+	if len(args) == 0 {
+		return []string{}, nil
+	}
+	name, words := strings.TrimSuffix(filepath.Base(args[0]), ".exe"), args[1:]
+	i := slices.IndexFunc(linkNames, func(l linkName) bool { return l.name == name })
+	if i < 0 {
+		return words, present(words)
+	}
+	link := linkNames[i]
+	if first := firstWord(words); link.first != nil && !slices.Contains(link.first, first) {
+		return nil, usageError("use "+name+" with "+strings.Join(link.first, ", ")+"; all other commands are durward's own",
+			"%s has no command %q", name, first)
+	}
+	words = slices.Concat(link.before, words)
+	return words, present(words)
+}
+
+func firstWord(words []string) string {
+	for _, w := range words {
+		if !strings.HasPrefix(w, "-") {
+			return w
+		}
+	}
+	return ""
+}
+
+// absent lists the commands that other builds have and this one does not.
+var absent = []string{
+	"call", "cmd", "config", "connect", "console", "exec-server", "explain", "gateway", "hub", "import", "init", "install",
+	"mcp", "policy", "run", "serve", "server", "tools", "trust", "up", "update", "worker",
+}
+
+// present refuses the words of a command that this build does not have.
+func present(words []string) error {
+	if first := firstWord(words); slices.Contains(absent, first) {
+		return usageError("durward help lists what it has", "this build has no durward %s", first)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/durward/durward"
+)
+
+// welcome is what bare durward says, in ten lines.
+const welcome = `durward runs the commands that agents ask for: each is decided by one policy,
+kept within limits, ended with all it started, and recorded in a log that
+proves itself.
+
+  durward exec -- sh -c 'echo hello'   run a command
+  durward audit tail                   see what was decided and done
+
+What this machine can hold:            durward doctor
+All commands and their examples:       durward help
+What an error code means:              docs/errors.md
+`
+
+// root gives the command tree.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "durward",
+		Short:         "run the commands that agents ask for, under one policy",
+		Example:       "  durward exec -- ls -l\n  durward doctor",
+		SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              unknownCommand,
+		PersistentPreRun:  func(cmd *cobra.Command, _ []string) { p.begin(cmd) },
+		RunE: func(*cobra.Command, []string) error {
+			_, err := io.WriteString(p.stdout, welcome)
+			return err
+		},
+	}
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(p.stdout, cmd) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(cmd.CommandPath()+" --help lists the flags", "%w", err)
+	})
+	p.globalFlags(root.PersistentFlags())
+	root.AddCommand(p.execCommand(), p.auditCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand())
+	return root
+}
+
+func (p *program) globalFlags(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.BoolVar(&p.json, "json", p.json, "print one JSON object, errors included")
+	flags.BoolVarP(&p.quiet, "quiet", "q", false, "print no notes on standard error")
+	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print the details of errors")
+	flags.Bool("no-color", false, "use no colours (there are none)")
+	flags.Bool("no-input", false, "never ask (nothing does)")
+}
+
+// begin stands before every command.
+func (p *program) begin(cmd *cobra.Command) {
+	p.command = commandName(cmd)
+	p.warnOfVariables()
+}
+
+func commandName(cmd *cobra.Command) string {
+	_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+	return name
+}
+
+// unknownCommand refuses the words that name no command below cmd, and suggests one.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	fix := cmd.CommandPath() + " --help lists the commands"
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		fix = "did you mean " + cmd.CommandPath() + " " + similar[0] + "?"
+	}
+	return usageError(fix, "%s has no command %q", cmd.CommandPath(), args[0])
+}
+
+// group makes a command that only holds others: alone it shows its help.
+func group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.Args = unknownCommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+// atMost refuses words behind the n-th.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		return usageError(cmd.CommandPath()+" --help shows the form", "%q is one word too many", args[n])
+	}
+}
+
+// exactly is atMost for a command that needs all its words.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return usageError(cmd.CommandPath()+" --help shows the form", "a word is missing: %s", cmd.UseLine())
+		}
+		return atMost(n)(cmd, args)
+	}
+}
+
+func usageError(fix, format string, args ...any) error {
+	return &durward.Error{Reason: durward.BadUsage, Hint: fix, Err: fmt.Errorf(format, args...)}
+}
+
+// help shows a command, its examples first.
+func help(w io.Writer, cmd *cobra.Command) {
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "Examples:\n%s\n\n", cmd.Example)
+	}
+	fmt.Fprintf(w, "%s: %s\n", cmd.CommandPath(), cmd.Short)
+	if cmd.Long != "" {
+		fmt.Fprintf(w, "\n%s\n", cmd.Long)
+	}
+	fmt.Fprintf(w, "\nUsage:\n  %s\n", cmd.UseLine())
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintln(w, "\nCommands:")
+	}
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
+		}
+	}
+	if cmd.HasAvailableLocalFlags() {
+		fmt.Fprintf(w, "\nFlags:\n%s", cmd.LocalFlags().FlagUsages())
+	}
+	if cmd.HasAvailableInheritedFlags() {
+		fmt.Fprintf(w, "\nGlobal flags:\n%s", cmd.InheritedFlags().FlagUsages())
+	}
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// statusPipe is the status of a program whose reader has gone.
+const statusPipe = 128 + 13
+
+// pipeClosed says that nobody takes our output any more.
+var pipeClosed = signalled(13)
+
+// signalled is the cause of a context that a signal ended.
+type signalled int
+
+func (s signalled) Error() string { return fmt.Sprintf("signal %d", int(s)) }
+
+// signals are those that a person or a supervisor ends a program with. The first one
+// ends the context; the second one closes second.
+type signals struct {
+	second chan struct{}
+	stop   func()
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	first signalled // guarded by mu; zero until one came
+}
+
+// catchSignals gives a context that a signal ends. The goroutine ends at stop.
+func catchSignals(ctx context.Context) (context.Context, *signals) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &signals{second: make(chan struct{}), cancel: cancel}
+	caught, pipe := make(chan os.Signal, 4), make(chan os.Signal, 1)
+	for _, number := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(number) { // whoever started us by nohup wants us to stay
+			signal.Notify(caught, number)
+		}
+	}
+	signal.Notify(pipe, syscall.SIGPIPE) // a write to a closed pipe is an error and not the end
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		s.listen(caught, quit)
+	}()
+	s.stop = sync.OnceFunc(func() {
+		signal.Stop(caught)
+		signal.Stop(pipe)
+		close(quit)
+		<-gone
+		cancel(nil)
+	})
+	return ctx, s
+}
+
+func (s *signals) listen(caught <-chan os.Signal, quit <-chan struct{}) {
+	for times := 0; ; {
+		select {
+		case got := <-caught:
+			if number, ok := got.(syscall.Signal); ok {
+				s.end(signalled(number))
+			}
+			if times++; times == 2 {
+				close(s.second)
+			}
+		case <-quit:
+			return
+		}
+	}
+}
+
+// end ends the context with a signal as its cause, unless one came before.
+func (s *signals) end(number signalled) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first == 0 {
+		s.first = number
+		s.cancel(number)
+	}
+}
+
+// status is the exit status of a program that the first signal ended. Whoever embeds
+// it and ends its context counts as one who interrupts.
+func (s *signals) status() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first == 0 {
+		return 128 + int(syscall.SIGINT)
+	}
+	return 128 + int(s.first)
+}

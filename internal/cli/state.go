@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/cli/safetext"
+)
+
+// The variables that durward reads.
+const (
+	varStateDir = "DURWARD_STATE_DIR"
+	varPolicy   = "DURWARD_POLICY"
+	varTimeout  = "DURWARD_TIMEOUT"
+)
+
+// ownVariables lists all names that mean something in some build.
+var ownVariables = []string{
+	"DURWARD_CONFIG", "DURWARD_CONTEXT", "DURWARD_LISTEN", "DURWARD_LOG_FORMAT", "DURWARD_LOG_LEVEL", "DURWARD_NO_INPUT",
+	varPolicy, varStateDir, varTimeout, "DURWARD_TOKEN_FILE",
+}
+
+// warnOfVariables names the variables that look like ours and mean nothing.
+func (p *program) warnOfVariables() {
+	for _, name := range slices.Sorted(maps.Keys(p.env)) {
+		if strings.HasPrefix(name, "DURWARD_") && !slices.Contains(ownVariables, name) {
+			p.note("warning: the variable %s is unknown and has no effect", safetext.Line(name))
+		}
+	}
+}
+
+// stateDir is where durward keeps what must outlive it.
+func (p *program) stateDir() (string, error) {
+	dir, fix := p.env[varStateDir], "set "+varStateDir+" to an absolute path"
+	if dir == "" {
+		dir = p.userStateDir()
+	}
+	if !filepath.IsAbs(dir) {
+		return "", &durward.Error{
+			Kind: durward.Unavailable, Reason: durward.AuditUnavailable, Op: "state", Hint: fix,
+			Err: errors.New("no folder for the audit log is known: there is no absolute path in HOME or " + varStateDir),
+		}
+	}
+	return filepath.Clean(dir), nil
+}
+
+func (p *program) userStateDir() string {
+	switch home := p.home(); {
+	case runtime.GOOS == "windows":
+		return join(p.env["LOCALAPPDATA"], "durward")
+	case runtime.GOOS == "darwin":
+		return join(home, "Library", "Application Support", "durward")
+	case filepath.IsAbs(p.env["XDG_STATE_HOME"]):
+		return filepath.Join(p.env["XDG_STATE_HOME"], "durward")
+	default:
+		return join(home, ".local", "state", "durward")
+	}
+}
+
+func (p *program) home() string {
+	if runtime.GOOS == "windows" {
+		return p.env["USERPROFILE"]
+	}
+	return p.env["HOME"]
+}
+
+// join is filepath.Join for a base that may be unknown.
+func join(base string, names ...string) string {
+	if base == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{base}, names...)...)
+}
+
+func (p *program) auditDir() (string, error) {
+	dir, err := p.stateDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "audit"), nil
+}

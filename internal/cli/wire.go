@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/engine/process"
+)
+
+// A house is a runtime with all that stands behind it.
+type house struct {
+	*core.Runtime
+	engine  *process.Engine
+	log     *audit.Log // nil where nothing is to be run
+	witness *witness
+}
+
+// commandTool runs a command.
+const commandTool durward.ToolID = "exec"
+
+var catalogue = core.Catalogue{{
+	ID: commandTool, Title: "run a command", Doc: "Runs a program with arguments, without a shell.", Engine: "process",
+	Effect: durward.Effect{Destructive: true, OpenWorld: true},
+}}
+
+// open builds a house that runs calls under the policy and records them.
+func (p *program) open(policy core.Policy) (*house, error) {
+	dir, err := p.auditDir()
+	if err != nil {
+		return nil, err
+	}
+	log, err := audit.Open(dir, audit.Options{})
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	h, err := build(policy, log)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	h.log = log
+	return h, nil
+}
+
+// unwritable adds what can be done where the log does not know it.
+func unwritable(err error) error {
+	var e *durward.Error
+	if errors.As(err, &e) && e.Hint == "" {
+		e.Hint = "make the folder writable, or name another one with " + varStateDir
+	}
+	return err
+}
+
+func build(policy core.Policy, recorder core.Recorder) (*house, error) {
+	h := &house{engine: process.New(process.Options{}), witness: &witness{Recorder: recorder}}
+	runtime, err := core.New(core.Options{
+		Source: catalogue, Policy: policy, Recorder: h.witness,
+		Engines: map[string]core.Engine{"process": h.engine},
+	})
+	if err != nil {
+		return nil, errors.Join(err, h.engine.Close())
+	}
+	h.Runtime = runtime
+	return h, nil
+}
+
+// close waits for the calls in flight and frees everything.
+func (h *house) close() error {
+	h.Shutdown(context.Background())
+	err := h.engine.Close()
+	if h.log != nil {
+		err = errors.Join(err, h.log.Close())
+	}
+	return err
+}
+
+// A witness is a recorder that remembers the one call of this program.
+type witness struct {
+	core.Recorder
+
+	mu       sync.Mutex
+	call     durward.Call     // guarded by mu; once it is on record
+	decision durward.Decision // guarded by mu
+}
+
+func (w *witness) Deny(c durward.Call, d durward.Decision) error {
+	err := w.Recorder.Deny(c, d)
+	w.remember(c, d, err)
+	return err
+}
+
+func (w *witness) Intent(c durward.Call, d durward.Decision) error {
+	err := w.Recorder.Intent(c, d)
+	w.remember(c, d, err)
+	return err
+}
+
+func (w *witness) remember(c durward.Call, d durward.Decision, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		w.call, w.decision = c, d
+	}
+}
+
+// seen gives the call as it is on record, and what was decided.
+func (w *witness) seen() (durward.Call, durward.Decision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.call, w.decision
+}
+
+// noRecord refuses every call that is not a preview.
+type noRecord struct{}
+
+var errNoRecord = &durward.Error{Reason: durward.AuditUnavailable, Op: "dry run"}
+
+func (noRecord) Deny(durward.Call, durward.Decision) error   { return errNoRecord }
+func (noRecord) Intent(durward.Call, durward.Decision) error { return errNoRecord }
+func (noRecord) Outcome(durward.Call, durward.Decision, durward.Result, error) error {
+	return errNoRecord
+}
