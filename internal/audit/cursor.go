@@ -21,6 +21,8 @@ type Entry struct {
 // end it can be asked again later. It holds a file open only between two records.
 type cursor struct {
 	active string
+	// first is where the oldest segment was when the chain was found, if anywhere.
+	first string
 	// id is the file being read, nil before the first one; offset and line say how
 	// much of it is behind the cursor.
 	id     fs.FileInfo
@@ -107,7 +109,10 @@ func (c *cursor) reopen() error {
 		return err
 	}
 	offset, line, final, id := c.offset, c.line, c.final, c.id
-	if err := c.open(path); err != nil {
+	if err := c.open(path); missing(err) && c.first != "" {
+		c.first = ""
+		return c.reopen() // it was pruned just now
+	} else if err != nil {
 		return gone(err)
 	}
 	if id == nil || !os.SameFile(id, c.id) {
@@ -120,6 +125,9 @@ func (c *cursor) reopen() error {
 
 // path is where the file under the cursor is by now.
 func (c *cursor) path() (string, error) {
+	if c.id == nil && c.first != "" {
+		return c.first, nil
+	}
 	if info, err := os.Lstat(c.active); c.id != nil && err == nil && os.SameFile(info, c.id) {
 		if info.Size() <= c.offset {
 			return "", io.EOF

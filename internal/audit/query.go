@@ -118,10 +118,15 @@ func (f *follower) look() error {
 	if f.cursors == nil {
 		f.cursors = map[string]*cursor{}
 	}
-	for active := range chains {
-		if f.cursors[active] == nil {
-			f.cursors[active] = &cursor{active: active}
+	for active, segments := range chains {
+		if f.cursors[active] != nil {
+			continue
 		}
+		c := &cursor{active: active}
+		if len(segments) > 0 {
+			c.first = segments[0].path
+		}
+		f.cursors[active] = c
 	}
 	return nil
 }

@@ -118,6 +118,9 @@ const maxLine = 1 << 20
 // the same wherever the record comes to stand.
 const bodyStart = `{"seq":0,"prev":"","ts":"0001-01-01T00:00:00.000Z",`
 
+// maxStart is the length that the first three members have at most in the log.
+const maxStart = len(bodyStart) + 100
+
 // body gives a record without its first three members, ready for [line].
 func (r Record) body() ([]byte, error) {
 	r.Seq, r.Prev, r.TS = 0, "", Time{}
@@ -126,7 +129,7 @@ func (r Record) body() ([]byte, error) {
 		return nil, err
 	}
 	text = escapeControls(bytes.TrimSuffix(text, []byte("\n")))
-	if len(text)+2*len(bodyStart) > maxLine {
+	if len(text)+maxStart > maxLine {
 		return nil, fmt.Errorf("the record is over %d bytes", maxLine)
 	}
 	return bytes.TrimPrefix(text, []byte(bodyStart)), nil

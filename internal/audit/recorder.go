@@ -106,7 +106,7 @@ func (l *Log) writeSome(requests []*request) (int, error) {
 		return 0, l.failed
 	}
 	at := l.now()
-	if l.chain.due(len(requests[0].body)+len(bodyStart)+64, l.options.MaxBytes, at) {
+	if l.chain.due(len(requests[0].body)+maxStart, l.options.MaxBytes, at) {
 		if err := l.rotate(); err != nil {
 			return 0, err
 		}
@@ -134,7 +134,7 @@ func (l *Log) batch(requests []*request) [][]byte {
 	room := min(maxBatch, l.options.MaxBytes-l.chain.size)
 	var bodies [][]byte
 	for _, q := range requests {
-		size := int64(len(q.body) + len(bodyStart) + 64)
+		size := int64(len(q.body) + maxStart)
 		if room -= size; room < 0 && len(bodies) > 0 {
 			break
 		}

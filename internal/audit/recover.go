@@ -149,7 +149,7 @@ func (c *chain) seal(torn line, at time.Time) error {
 	if _, err := c.file.Write(text); err != nil {
 		return errors.Join(err, c.file.Truncate(c.size+size))
 	}
-	c.seq, c.head, c.size = c.seq+1, head, c.size+size+int64(len(text))
+	c.seq, c.head, c.size, c.day = c.seq+1, head, c.size+size+int64(len(text)), at.UTC().Format(time.DateOnly)
 	return nil
 }
 

@@ -95,7 +95,7 @@ func find(dir string, files []string) (map[string][]segment, map[string]Head, er
 		}
 		for key, head := range known {
 			heads[l.active(key)] = head
-			chains[l.active(key)] = chains[l.active(key)]
+			know(chains, l.active(key))
 		}
 	}
 	for _, file := range files {
@@ -108,9 +108,16 @@ func find(dir string, files []string) (map[string][]segment, map[string]Head, er
 				return nil, nil, err
 			}
 		}
-		chains[abs] = chains[abs]
+		know(chains, abs)
 	}
 	return chains, heads, nil
+}
+
+// know adds a chain whose files have not been listed yet.
+func know(chains map[string][]segment, active string) {
+	if _, known := chains[active]; !known {
+		chains[active] = nil
+	}
 }
 
 func isLog(name string) bool { return strings.HasSuffix(name, extension) }

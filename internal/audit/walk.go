@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (w *walk) read() (line, error) {
 	return w.reader.read()
 }
 
-// peek gives the line after the one being judged; false at the end.
+// peek gives the line after the one being judged; false when it is no record.
 func (w *walk) peek() (line, bool) {
 	if w.ahead == nil {
 		l, err := w.reader.read()
@@ -150,34 +151,39 @@ func (w *walk) tear(l line) error {
 // bridge judges a line that is no record: it is accepted when the next one seals it.
 func (w *walk) bridge(l line) error {
 	next, ok := w.peek()
+	if !ok && next.err != nil && w.sealed(l, next) {
+		return &Problem{File: next.file, Line: next.number, Seq: w.seq + 1, Why: next.err.Error()}
+	}
 	if !ok || l.hash == (digest{}) {
 		return w.problem(l, l.err.Error())
 	}
-	covers, follows := next.record.Prev == l.hash.String(), next.record.SHA256 == w.hash.String()
-	if !covers && (!follows || next.record.Cause != EventTorn) {
+	r, size := next.record, int64(len(l.text))
+	covers, follows := r.Prev == l.hash.String(), r.SHA256 == w.hash.String()
+	switch {
+	case !covers && (!follows || r.Cause != EventTorn):
 		return w.problem(l, l.err.Error())
-	}
-	sealed := covers && follows && next.record.Cause == EventTorn && next.record.Seq == w.seq+1 &&
-		next.record.Bytes != nil && *next.record.Bytes == int64(len(l.text))
-	if sealed {
+	case covers && follows && r.Cause == EventTorn && r.Seq == w.seq+1 && r.Bytes != nil && *r.Bytes == size:
 		w.ahead = nil
 		return w.accept(next)
-	}
-	if w.confirmed(next) {
+	case covers == follows || !w.vouched(next):
+		return w.problem(next, "the record was changed: it does not seal the line before it")
+	case follows:
 		return w.problem(l, "the unfinished line was changed after it had been sealed")
 	}
-	return w.problem(next, "the record was changed: it does not seal the line before it")
+	return &Problem{File: w.at.file, Line: w.at.line, Seq: w.seq, Why: "the record was changed: its hash is not what the next record holds"}
 }
 
-// confirmed reports whether the record after the one that stands ahead, or the heads
-// file, vouches for it.
-func (w *walk) confirmed(l line) bool {
-	if w.head.Seq == l.record.Seq {
-		return w.head.Hash == l.hash.String()
+// sealed reports whether a line that is no record was the seal of the line l before it.
+// It may have been cut in two.
+func (w *walk) sealed(l, seal line) bool {
+	if bytes.Contains(seal.text, []byte(l.hash.String())) {
+		return true
 	}
+	text := bytes.Clone(seal.text)
 	w.ahead = nil
-	after, ok := w.peek()
-	return ok && after.record.Prev == l.hash.String()
+	rest, _ := w.peek()
+	text = append(text, rest.text...)
+	return bytes.Contains(text, []byte(w.hash.String())) && bytes.Contains(text, []byte(EventTorn))
 }
 
 // link checks that a record stands behind the one before it.
@@ -213,20 +219,30 @@ func (w *walk) resume(l line) error {
 }
 
 // blame tells which of two neighbours was changed when the hash of one is not what
-// the other one holds: whoever is vouched for by a third.
+// the other one holds: the one that nothing else vouches for.
 func (w *walk) blame(l line) error {
-	changed := &Problem{File: w.at.file, Line: w.at.line, Seq: w.seq, Why: "the record was changed: its hash is not what the next record holds"}
-	itself := &Problem{File: l.file, Line: l.number, Seq: l.record.Seq, Why: "the record was changed: it does not hold the hash of the record before it"}
-	next, ok := w.peek()
-	switch {
-	case w.seq == 0, w.head.Seq == w.seq && w.head.Hash == w.hash.String():
-		return itself
-	case w.head.Seq == l.record.Seq && w.head.Hash != l.hash.String():
-		return itself
-	case ok && next.record.Prev != l.hash.String():
-		return itself
+	if w.seq == 0 || w.head.Seq == w.seq || !w.vouched(l) {
+		return w.problem(l, "the record was changed: it does not hold the hash of the record before it")
 	}
-	return changed
+	return &Problem{File: w.at.file, Line: w.at.line, Seq: w.seq, Why: "the record was changed: its hash is not what the next record holds"}
+}
+
+// vouched reports whether the heads file, the record behind l, or the seal behind a
+// torn line holds the hash of l. Without any of them l is taken as good. The walk
+// cannot go on afterwards.
+func (w *walk) vouched(l line) bool {
+	if w.head.Seq == l.record.Seq {
+		return w.head.Hash == l.hash.String()
+	}
+	if w.ahead != nil && w.ahead.hash == l.hash {
+		w.ahead = nil
+	}
+	if next, ok := w.peek(); ok {
+		return next.record.Prev == l.hash.String()
+	}
+	w.ahead = nil
+	seal, ok := w.peek()
+	return !ok || seal.record.SHA256 == l.hash.String()
 }
 
 // accept takes a record as good, unless the heads file holds another one.
