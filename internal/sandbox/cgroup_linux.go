@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,14 +21,19 @@ import (
 // watchdog, one for the whole runtime, kills all of it when the runtime dies.
 type cgroupHome struct {
 	path     string
-	next     atomic.Uint64
-	watchdog *os.File // write end of a pipe; nothing is ever written
+	watchdog int // write end of a pipe; nothing is ever written
+
+	mu   sync.Mutex
+	made int       // guarded by mu; how many cgroups there are
+	free []*cgroup // guarded by mu; those that hold no call
 }
 
-// A cgroup holds the processes of one call.
+// A cgroup holds the processes of one call at a time. It is used again for later
+// calls: to make one costs more than to start a process in it.
 type cgroup struct {
-	path      string
-	dir, kill *os.File
+	home              *cgroupHome
+	path              string
+	dir, kill, events *os.File
 }
 
 // openCgroupHome makes the home below the cgroup that we live in.
@@ -118,20 +123,55 @@ func (h *cgroupHome) startWatchdog() error {
 	return nil
 }
 
-// make gives a new cgroup for one call.
-func (h *cgroupHome) make() (*cgroup, error) {
-	c := &cgroup{path: filepath.Join(h.path, strconv.FormatUint(h.next.Add(1), 10))}
-	if err := os.Mkdir(c.path, 0o755); err != nil {
+// take gives a cgroup that holds no process.
+func (h *cgroupHome) take() (*cgroup, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n := len(h.free); n > 0 {
+		c := h.free[n-1]
+		h.free = h.free[:n-1]
+		return c, nil
+	}
+	h.made++
+	return h.make(filepath.Join(h.path, strconv.Itoa(h.made)))
+}
+
+// put gives back a cgroup whose processes are dead.
+func (h *cgroupHome) put(c *cgroup) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.free = append(h.free, c)
+}
+
+func (h *cgroupHome) make(path string) (*cgroup, error) {
+	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, err
 	}
-	var err error
-	if c.dir, err = os.OpenFile(c.path, os.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
-		c.kill, err = os.OpenFile(filepath.Join(c.path, "cgroup.kill"), os.O_WRONLY, 0)
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.remove())
+	c := &cgroup{home: h, path: path}
+	for _, f := range []struct {
+		into *(*os.File)
+		name string
+		mode int
+	}{{&c.dir, "", os.O_RDONLY}, {&c.kill, "cgroup.kill", os.O_WRONLY}, {&c.events, "cgroup.events", os.O_RDONLY}} {
+		var err error
+		if *f.into, err = os.OpenFile(filepath.Join(path, f.name), f.mode, 0); err != nil {
+			return nil, errors.Join(err, c.remove())
+		}
 	}
 	return c, nil
+}
+
+// close removes the home of calls that have all ended, and ends the watchdog.
+func (h *cgroupHome) close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var err error
+	for _, c := range h.free {
+		err = errors.Join(err, c.remove())
+	}
+	h.free = nil
+	closeFDs(h.watchdog) // it removes the home itself
+	return err
 }
 
 func (c *cgroup) killAll() error {
@@ -141,49 +181,42 @@ func (c *cgroup) killAll() error {
 
 // empty reports whether no process lives in the cgroup.
 func (c *cgroup) empty() (bool, error) {
-	events, err := os.ReadFile(filepath.Join(c.path, "cgroup.events"))
-	return bytes.Contains(events, []byte("populated 0")), err
+	var b [256]byte
+	n, err := c.events.ReadAt(b[:], 0)
+	if n > 0 {
+		err = nil // a short read is the whole file
+	}
+	return bytes.Contains(b[:n], []byte("populated 0")), err
 }
 
 // drain waits until no process lives in the cgroup.
 func (c *cgroup) drain() error {
-	f, err := os.Open(filepath.Join(c.path, "cgroup.events"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	for {
-		var b [256]byte
-		n, err := f.ReadAt(b[:], 0)
-		if bytes.Contains(b[:n], []byte("populated 0")) {
-			return nil
-		}
-		if n == 0 {
+		if empty, err := c.empty(); empty || err != nil {
 			return err
 		}
-		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fdOf(f)), Events: unix.POLLPRI}}, -1); err != nil && err != unix.EINTR {
+		change := []unix.PollFd{{Fd: int32(fdOf(c.events)), Events: unix.POLLPRI}}
+		if _, err := unix.Poll(change, -1); err != nil && err != unix.EINTR {
 			return err
 		}
 	}
 }
 
-// remove frees the cgroup once it is empty.
+// remove frees the cgroup.
 func (c *cgroup) remove() error {
-	for _, f := range []*os.File{c.dir, c.kill} {
+	for _, f := range []*os.File{c.dir, c.kill, c.events} {
 		if f != nil {
 			f.Close()
 		}
-	}
-	if err := c.drain(); err != nil {
-		return err
 	}
 	return os.Remove(c.path)
 }
 
 // A watchdog is the process that outlives us for a moment.
 type watchdog struct {
-	kill, pipe *os.File
-	home       string
+	kill *os.File
+	home string
+	pipe int
 }
 
 func (w *watchdog) start() error {
@@ -191,10 +224,9 @@ func (w *watchdog) start() error {
 	if err != nil {
 		return err
 	}
-	s := &starter{}
+	s := &starter{control: -1, status: -1}
 	defer s.closeLent()
-	control, err := s.pipe(&s.control, toChild)
-	if err != nil {
+	if err := s.pipe(&s.control, toChild, unix.O_NONBLOCK); err != nil {
 		return err
 	}
 	block, err := reaperLists{before: []Call{
@@ -206,13 +238,13 @@ func (w *watchdog) start() error {
 		{Name: "exit", NR: unix.SYS_EXIT_GROUP, Args: []Arg{number(0)}},
 	}}.encode()
 	if err == nil {
-		_, err = s.control.Write(block)
+		_, err = unix.Write(s.control, block)
 	}
 	if err != nil {
 		s.closeOwn()
 		return err
 	}
-	place := []placement{{control, reaperControlFD}, {fdOf(w.kill), reaperKillFD}}
+	place := []placement{{s.lent[0], reaperControlFD}, {fdOf(w.kill), reaperKillFD}}
 	_, pidfd, err := spawn(0, -1, s.onlyReaper(place, fdOf(program)))
 	if err != nil {
 		reapFailed(pidfd)

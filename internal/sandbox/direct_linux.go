@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"errors"
-	"os"
 	"syscall"
 	"time"
 
@@ -15,10 +14,8 @@ import (
 // the command is our own child. It stays unreaped until its tree is dead, so that
 // its process id and its group's cannot be given to anybody else meanwhile.
 
-// signalDirect signals the command's process group.
+// signalDirect signals the command's process group. The caller holds mu.
 func (p *Process) signalDirect(s syscall.Signal) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.reaped {
 		return nil
 	}
@@ -35,38 +32,26 @@ func (p *Process) watchDirect() error {
 	err = errors.Join(err, p.group.drain())
 	p.mu.Lock()
 	p.reaped = true
-	err = errors.Join(err, unix.Waitid(unix.P_PIDFD, p.pidfd, nil, unix.WEXITED, nil))
+	err = errors.Join(err, waitEnd(p.pidfd))
 	p.mu.Unlock()
-	return errors.Join(err, p.group.remove())
+	p.group.home.put(p.group)
+	return err
 }
 
 // awaitCommand waits for the command's end without reaping it.
 func (p *Process) awaitCommand() error {
-	fd, err := unix.FcntlInt(uintptr(p.pidfd), unix.F_DUPFD_CLOEXEC, firstSpareFD)
-	if err != nil {
-		return err
-	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return err
-	}
-	f := os.NewFile(uintptr(fd), "pidfd") // readable when the process has ended
-	defer f.Close()
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
 	var info siginfo
 	var usage unix.Rusage
-	var waitErr error
-	err = conn.Read(func(fd uintptr) bool {
-		waitErr = info.wait(int(fd), unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, &usage)
-		return waitErr != nil || info.code != 0
-	})
-	if err = errors.Join(err, waitErr); err != nil {
+	for {
+		err := info.wait(p.pidfd, unix.WEXITED|unix.WNOWAIT, &usage)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		alone, err := p.group.empty()
+		p.exit = Exit{Status: info.status(), Alone: alone, CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano())}
 		return err
 	}
-	alone, err := p.group.empty()
-	p.exit = Exit{Status: info.status(), Alone: alone, CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano())}
-	return err
 }

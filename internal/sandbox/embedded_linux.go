@@ -95,7 +95,7 @@ func elfFile(code []byte) []byte {
 		addr, inFile, inMemory uint64
 	}{
 		{load, readExecute, reaperCode, size, size},
-		{load, readWrite, reaperBase, 0, uint64(unsafe.Sizeof(reaperBlock{}))},
+		{load, readWrite, reaperBase, 0, blockMax + scratchSize},
 		{gnuStack, readWrite, 0, 0, 0},
 	} {
 		b = le.AppendUint32(b, p.kind)

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ type Plan struct {
 	Report durward.Report
 
 	argv, env []string
-	direct    bool // no reaper: the command is our own child
+	direct    bool    // no reaper: the command is our own child
+	fork      uintptr // clone flags of the command's process
 }
 
 // String prints the plan, one call to a line.
@@ -70,7 +72,14 @@ func Compile(r Request, h Host) (Plan, error) {
 	if p.Containment == Cgroup {
 		p.End = []Call{{Name: "kill the cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(reaperKillFD), text("1"), number(1)}, Allow: AnyError}}
 	}
+	p.fork = uintptr(unix.SIGCHLD)
+	if unshares := ownUsers && h.UID == 0; !unshares {
+		p.fork |= unix.CLONE_VM // the reaper's memory; a sharer may not unshare
+	}
 	p.Command = commandCalls(r, h, id, ownUsers)
+	if !p.direct {
+		p.Command = append(p.Command, Call{Name: "note the time", NR: unix.SYS_CLOCK_GETTIME, Args: []Arg{number(unix.CLOCK_MONOTONIC), number(reaperShared)}})
+	}
 	p.Command = append(p.Command, p.execute(r.Program))
 	p.Report, err = report(r.Grant, h, p, id, ownUsers)
 	return p, err
@@ -118,6 +127,10 @@ func idMaps(uid, gid uint32) []Call {
 func reaperBefore(c Containment) []Call {
 	calls := []Call{
 		{Name: "hide the reaper from ptrace", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(0)}},
+		{Name: "share a page", NR: unix.SYS_MMAP, Args: []Arg{
+			number(reaperShared), number(os.Getpagesize()), number(unix.PROT_READ | unix.PROT_WRITE),
+			number(unix.MAP_SHARED | unix.MAP_ANONYMOUS | unix.MAP_FIXED), number(-1), number(0),
+		}},
 		{Name: "wait for children", NR: unix.SYS_SIGNALFD4, Args: []Arg{
 			number(-1), signalSet(unix.SIGCHLD), number(8), number(unix.SFD_NONBLOCK | unix.SFD_CLOEXEC),
 		}},

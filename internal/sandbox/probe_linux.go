@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/durward/durward"
 )
 
@@ -50,6 +48,15 @@ func ProbeAll() Host {
 		}
 	}
 	return h
+}
+
+// Release frees what Probe made to be used again: call it when no command is running
+// any more and none will be.
+func (h Host) Release() error {
+	if h.cgroups == nil {
+		return nil
+	}
+	return h.cgroups.close()
 }
 
 func (h *Host) tryCgroup() Trial {
@@ -109,7 +116,7 @@ func (h Host) runOrphan(limits durward.Limits) (Exit, error) {
 	}
 	defer read.Close()
 	r := Request{
-		Argv: []string{"durward-probe"}, Program: &Program{file: program}, Dir: dir,
+		Argv: []string{"durward-probe"}, Program: &Program{file: program}, Dir: dir, Follow: true,
 		Grant: durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: limits},
 	}
 	plan, err := Compile(r, h)
@@ -133,7 +140,6 @@ func (p *Process) endWithin(d time.Duration, read *os.File) (Exit, error) {
 	select {
 	case <-p.Exited():
 	case <-timer.C:
-		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
 	}
 	p.Kill()
 	select {
@@ -145,5 +151,5 @@ func (p *Process) endWithin(d time.Duration, read *os.File) (Exit, error) {
 		return p.exit, err
 	}
 	_, err := io.Copy(io.Discard, read)
-	return p.exit, errors.Join(err, p.Close())
+	return p.exit, errors.Join(err, p.Close(), p.exit.Err)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -20,27 +19,32 @@ import (
 // A Process is a command and everything it started. Its methods are safe for
 // concurrent use. The caller calls Kill and then Close, always.
 type Process struct {
-	plan    Plan
-	pid     int      // safe to use while the process has not been reaped
-	pidfd   int      // of the reaper, or of the command where there is none
-	control *os.File // nil where there is no reaper
-	status  *os.File // likewise
-	group   *cgroup  // nil unless the call lives in a cgroup
-	began   time.Time
-	setup   time.Duration
+	plan   Plan
+	eager  bool          // exited is closed before gone
+	pid    int           // safe to use while the process has not been reaped
+	pidfd  int           // of the reaper, or of the command where there is none
+	status int           // -1 where there is no reaper
+	group  *cgroup       // nil unless the call lives in a cgroup
+	began  time.Duration // on the monotonic clock
+	setup  time.Duration // set before exited is closed
 
 	exited chan struct{} // closed when exit is set
 	exit   Exit
 	gone   chan struct{} // closed when the whole tree is dead
 	err    error         // set before gone is closed
 
-	mu     sync.Mutex
-	reaped bool // guarded by mu; pid may not be used any more
-	closed bool // guarded by mu; pidfd may not be used any more
+	mu      sync.Mutex
+	control int  // guarded by mu; -1 where there is no reaper, or it has been told to end
+	reaped  bool // guarded by mu; pid may not be used any more
+	closed  bool // guarded by mu; pidfd may not be used any more
+	// backstop, guarded by mu, forces the end that Kill asked the reaper for.
+	backstop *time.Timer
 }
 
 // An Exit is how the main process of a command ended.
 type Exit struct {
+	// Err says why the command was never started; nothing of it has run then.
+	Err    error
 	Status syscall.WaitStatus
 	// CPU is the processor time of the command and of the children it waited for.
 	CPU time.Duration
@@ -57,7 +61,8 @@ func (p *Process) Exit() Exit { return p.exit }
 // Gone is closed when every process of the command is dead and reaped.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
-// Setup is the time from the start to the moment the program was executed.
+// Setup is the time from the start to the moment the program was executed; valid once
+// Exited is closed.
 func (p *Process) Setup() time.Duration { return p.setup }
 
 // Report says what holds for this run.
@@ -66,14 +71,18 @@ func (p *Process) Report() durward.Report { return p.plan.Report }
 // Signal sends a signal to the command's process group. It does nothing once the
 // command has ended.
 func (p *Process) Signal(s syscall.Signal) error {
-	if p.control != nil {
-		_, err := p.control.Write([]byte{byte(s)})
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
-			return nil // it has just ended
-		}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.plan.direct {
+		return p.signalDirect(s)
+	}
+	if p.control < 0 {
+		return nil
+	}
+	if _, err := unix.Write(p.control, []byte{byte(s)}); err != nil && err != unix.EPIPE {
 		return err
 	}
-	return p.signalDirect(s)
+	return nil
 }
 
 // Kill kills the whole tree. It does not wait: Gone tells when it is dead.
@@ -83,15 +92,35 @@ func (p *Process) Kill() {
 	if p.closed {
 		return
 	}
-	switch p.plan.Containment {
-	case Cgroup:
+	if p.plan.direct {
 		_ = p.group.killAll() // a cgroup that is gone has no process left
-	case Subreaper:
-		p.control.Close() // the reaper kills its children one by one
-		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0)
 		return
 	}
-	_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0) // ESRCH: it has ended
+	p.dropControl()
+	if p.backstop == nil {
+		p.backstop = time.AfterFunc(backstopTime, p.force)
+	}
+}
+
+// backstopTime is what the reaper gets to do what closing its pipe tells it.
+const backstopTime = 100 * time.Millisecond
+
+// force ends the tree without the reaper's help.
+func (p *Process) force() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	switch p.plan.Containment {
+	case PIDNamespace:
+		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0) // ESRCH: it has ended
+	case Cgroup:
+		_ = p.group.killAll()
+	case Subreaper:
+		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // somebody may have stopped it
+		p.backstop.Reset(backstopTime)
+	}
 }
 
 // Close waits until the tree is dead and frees what the process held.
@@ -103,19 +132,24 @@ func (p *Process) Close() error {
 		return p.err
 	}
 	p.closed = true
-	unix.Close(p.pidfd)
-	for _, f := range []*os.File{p.control, p.status} {
-		if f != nil {
-			f.Close()
-		}
+	if p.backstop != nil {
+		p.backstop.Stop()
 	}
+	p.dropControl()
+	closeFDs(p.pidfd, p.status)
 	return p.err
+}
+
+// dropControl closes the control pipe; the reaper ends the call then. The caller
+// holds mu.
+func (p *Process) dropControl() {
+	closeFDs(p.control)
+	p.control = -1
 }
 
 // confirm waits for the word that the program has been executed. A failure has been
 // reaped when it returns.
 func (p *Process) confirm() error {
-	defer func() { p.setup = time.Since(p.began) }()
 	if p.plan.direct {
 		return nil // vfork returned because the program was executed
 	}
@@ -128,6 +162,10 @@ func (p *Process) confirm() error {
 	if err != nil {
 		return fmt.Errorf("the reaper ended before it started the command: %w", err)
 	}
+	return p.failure(r)
+}
+
+func (p *Process) failure(r record) error {
 	return &StepError{Step: p.stepName(r), Errno: syscall.Errno(r.b)}
 }
 
@@ -142,8 +180,17 @@ func (p *Process) stepName(r record) string {
 // next reads one record.
 func (p *Process) next() (record, error) {
 	var r record
-	_, err := io.ReadFull(p.status, unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r)))
-	return r, err
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r))
+	for {
+		n, err := unix.Read(p.status, b) // a record is written at once
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == nil && n < len(b):
+			err = io.EOF
+		}
+		return r, err
+	}
 }
 
 // watch follows the command to its end. It ends with the tree.
@@ -154,31 +201,61 @@ func (p *Process) watch() {
 		return
 	}
 	p.exit = Exit{Status: syscall.WaitStatus(unix.SIGKILL)} // unless it reports better
-	reported := false
-	for {
-		r, err := p.next()
-		if err != nil {
-			break
-		}
-		if r.kind == recordExited && !reported {
-			p.exit = exitOf(r)
-			reported = true
-			close(p.exited)
-		}
+	if p.eager {
+		p.readRecords(true)
 	}
-	// The reaper is ending. As process 1 it takes its namespace with it before it can
-	// be reaped, so what follows returns when the last process is dead.
-	p.err = unix.Waitid(unix.P_PIDFD, p.pidfd, nil, unix.WEXITED, nil)
+	// The reaper ends with its tree: as process 1 it takes its namespace with it before
+	// it can be waited for.
+	p.err = waitEnd(p.pidfd)
 	if p.group != nil {
-		p.err = errors.Join(p.err, p.group.remove())
+		p.err = errors.Join(p.err, p.group.drain())
+		p.group.home.put(p.group)
 	}
-	if !reported {
+	if !p.eager {
+		p.readRecords(false)
 		close(p.exited)
 	}
 }
 
-func exitOf(r record) Exit {
+// waitEnd waits for a process of ours and reaps it.
+func waitEnd(pidfd int) error {
+	for {
+		if err := unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED, nil); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// readRecords takes what the reaper reports until it has ended. When tell is set it
+// closes exited as soon as the command's end is known, or the reaper's.
+func (p *Process) readRecords(tell bool) {
+	defer func() {
+		if tell {
+			close(p.exited)
+		}
+	}()
+	for {
+		r, err := p.next()
+		if err != nil {
+			return
+		}
+		if r.kind == recordFailed && p.exit.Err == nil {
+			p.exit.Err = startError(p.failure(r))
+		}
+		if r.kind == recordExited {
+			p.note(r)
+			return
+		}
+	}
+}
+
+// note keeps what the reaper reports of the command's end.
+func (p *Process) note(r record) {
 	usage := (*syscall.Rusage)(unsafe.Pointer(&r.rusage))
-	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	return Exit{Status: syscall.WaitStatus(r.a), CPU: cpu, Alone: r.b == 1}
+	p.exit.Status = syscall.WaitStatus(r.a)
+	p.exit.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	p.exit.Alone = r.b == 1
+	if executed := time.Duration(r.seconds*int64(time.Second) + r.nanoseconds); executed > 0 {
+		p.setup = executed - p.began
+	}
 }

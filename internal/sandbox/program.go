@@ -59,15 +59,15 @@ func FindProgram(name, path, dir string) (*Program, error) {
 }
 
 func openProgram(path string) (*Program, error) {
-	physical, err := filepath.EvalSymlinks(path)
+	f, err := openForExec(path)
 	if err != nil {
 		return nil, programError(path, err)
 	}
-	f, err := openForExec(physical)
-	if err != nil {
-		return nil, programError(path, err)
+	physical, err := physicalPath(f)
+	var info os.FileInfo
+	if err == nil {
+		info, err = f.Stat()
 	}
-	info, err := f.Stat()
 	if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
 		err = errors.New("not an executable file")
 	}

@@ -2,6 +2,11 @@
 
 package sandbox
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+)
 
 func openForExec(path string) (*os.File, error) { return os.Open(path) }
+
+func physicalPath(f *os.File) (string, error) { return filepath.EvalSymlinks(f.Name()) }

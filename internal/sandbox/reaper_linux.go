@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"errors"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -29,22 +30,28 @@ const (
 	firstSpareFD    = 16
 )
 
-// Where things stand in the reaper's memory. Both addresses load with one instruction
-// on either architecture, and both are multiples of every page size.
+// Where things stand in the reaper's memory. All addresses load with one instruction
+// on either architecture, and all are multiples of every page size.
 const (
 	reaperCode = 0x400000
 	reaperBase = 0x10000000
+	// reaperShared is a page that the reaper shares with the command's process, which
+	// writes there when the program is executed: a timespec.
+	reaperShared = 0x20000000
 )
 
 const (
 	rusageSize  = 144
 	scratchSize = 4096
-	// blockMax bounds a block by what a pipe takes without a reader.
-	blockMax = 32 << 10
+	// blockMax bounds a block, by what a pipe takes without a reader and by the
+	// scratch behind it.
+	blockMax      = 32 << 10
+	usualBlock    = 4 << 10
+	reaperScratch = reaperBase + blockMax
 )
 
-// A reaperBlock is what the reaper is told, at address reaperBase. What is sent is
-// the header and as much of code as is in use.
+// A reaperBlock is the head of what the reaper is told, at address reaperBase; the
+// calls of its lists follow.
 type reaperBlock struct {
 	size uint64 // bytes sent, from here on
 	// Lists: before and after the fork in the reaper, in the command's process
@@ -55,25 +62,37 @@ type reaperBlock struct {
 	// children is the address of the path of the list of our children, when they are
 	// to be killed one by one at the end.
 	children uint64
-	polls    [2]unix.PollFd
-	pause    unix.Timespec
-	record   record
-	wstatus  uint64
-	rusage   [rusageSize / 8]uint64
-	code     [blockMax]byte
-	scratch  [scratchSize]byte
+	// eager reports the start, and the exit as soon as the command is over; the
+	// rest of the tree goes on. Otherwise the reaper gives the rest a moment after
+	// TERM and ends, and reports before it does.
+	eager   uint64
+	term    uint64 // whether TERM may be sent to a group whose leader was reaped
+	linger  unix.Timespec
+	timeout uint64 // address of the time the poll may take; zero for ever
+	main    uint64 // the command's process id
+	polls   [2]unix.PollFd
+	pause   unix.Timespec
+	record  record
+	failure record
+	wstatus uint64
+	rusage  [rusageSize / 8]uint64
+	code    [blockMax]byte
+	scratch [scratchSize]byte
 }
 
 // A record is what the reaper reports through the status pipe.
 type record struct {
 	kind, a, b, c uint32
-	rusage        [rusageSize / 8]uint64
+	// seconds and nanoseconds of the monotonic clock tell when the program was
+	// executed.
+	seconds, nanoseconds int64
+	rusage               [rusageSize / 8]uint64
 }
 
 // Kinds of records.
 const (
 	recordFailed  = 1 // a: index of the step (all ones: fork), b: error, c: list
-	recordStarted = 2 // a: process id, as the reaper sees it
+	recordStarted = 2 // the program has been executed, unless recordFailed came before
 	recordExited  = 3 // a: wait status, b: 1 when nothing else is left
 )
 
@@ -81,14 +100,15 @@ const (
 type reaperLists struct {
 	before, command, after, end []Call
 	cloneFlags                  uintptr
-	sweep                       bool
+	sweep, eager, term          bool
+	linger                      time.Duration
 }
 
 var errBlockTooLarge = errors.New("the plan does not fit the reaper's block")
 
 // encode lays the block out as it is sent.
 func (l reaperLists) encode() ([]byte, error) {
-	const header = unsafe.Offsetof(reaperBlock{}.code)
+	const header = unsafe.Sizeof(reaperBlock{})
 	b := reaperBlock{
 		cloneFlags: uint64(l.cloneFlags),
 		polls: [2]unix.PollFd{
@@ -96,11 +116,13 @@ func (l reaperLists) encode() ([]byte, error) {
 		},
 		pause: unix.Timespec{Nsec: 1e6},
 	}
-	a := assembler{base: reaperBase + header}
+	a := assembler{base: reaperBase + header, buf: make([]byte, 0, usualBlock)}
 	b.before = uint64(a.list(l.before))
 	b.command = uint64(a.list(l.command))
 	b.after = uint64(a.list(l.after))
 	b.end = uint64(a.list(l.end))
+	b.eager, b.term = flag(l.eager), flag(l.term)
+	b.linger = unix.NsecToTimespec(int64(l.linger))
 	if l.sweep {
 		b.children = uint64(a.bytes([]byte("/proc/thread-self/children\x00")))
 	}
@@ -109,10 +131,17 @@ func (l reaperLists) encode() ([]byte, error) {
 	if b.argv == 0 {
 		b.argv, b.envp = unused, unused
 	}
-	if len(a.buf) > blockMax {
+	if header+uintptr(len(a.buf)) > blockMax {
 		return nil, errBlockTooLarge
 	}
 	b.size = uint64(header) + uint64(len(a.buf))
 	head := unsafe.Slice((*byte)(unsafe.Pointer(&b)), header)
 	return append(append(make([]byte, 0, b.size), head...), a.buf...), nil
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
 }

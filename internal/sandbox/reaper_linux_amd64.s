@@ -76,6 +76,7 @@ forkFailed:
 	JMP  fail
 forked:
 	MOVQ AX, BX
+	MOVQ AX, reaperBlock_main(R12)
 	MOVQ reaperBlock_after(R12), R13
 	MOVL $2, R15
 	JMP  list
@@ -103,12 +104,13 @@ step:
 	CMPQ CX, AX
 	JEQ  next
 fail:
-	MOVL $const_recordFailed, reaperBlock_record+record_kind(R12)
-	MOVL R14, reaperBlock_record+record_a(R12)
-	MOVL AX, reaperBlock_record+record_b(R12)
-	MOVL R15, reaperBlock_record+record_c(R12)
+	// a record of its own: the command's process may share our memory
+	MOVL $const_recordFailed, reaperBlock_failure+record_kind(R12)
+	MOVL R14, reaperBlock_failure+record_a(R12)
+	MOVL AX, reaperBlock_failure+record_b(R12)
+	MOVL R15, reaperBlock_failure+record_c(R12)
 	MOVQ $const_reaperStatusFD, DI
-	LEAQ reaperBlock_record(R12), SI
+	LEAQ reaperBlock_failure(R12), SI
 	MOVQ $record__size, DX
 	MOVL $1, AX                // write
 	SYSCALL
@@ -134,14 +136,16 @@ listDone:
 	CMPQ R15, $3
 	JEQ  sweep
 
+	XORL R15, R15              // from here on: whether an exit waits to be reported
+	MOVQ reaperBlock_eager(R12), CX
+	TESTQ CX, CX
+	JEQ  reap
 	MOVL $const_recordStarted, reaperBlock_record+record_kind(R12)
-	MOVL BX, reaperBlock_record+record_a(R12)
 	MOVQ $const_reaperStatusFD, DI
 	LEAQ reaperBlock_record(R12), SI
 	MOVQ $record__size, DX
 	MOVL $1, AX                // write
 	SYSCALL
-	XORL R15, R15              // from here on: whether an exit waits to be reported
 
 reap:
 	MOVQ $-1, DI
@@ -170,42 +174,65 @@ copy:
 	JMP  reap
 
 noneLeft:
-	TESTQ R15, R15
-	JEQ  end
 	MOVL $1, reaperBlock_record+record_b(R12)
-	MOVL $1, R14
-	JMP  report
+	JMP  end
 someLeft:
 	TESTQ R15, R15
 	JEQ  wait
-	MOVL $0, reaperBlock_record+record_b(R12)
+	MOVQ reaperBlock_eager(R12), CX
+	TESTQ CX, CX
+	JEQ  linger
 	XORL R14, R14
 report:
 	XORL R15, R15
 	MOVL $const_recordExited, reaperBlock_record+record_kind(R12)
+	MOVQ $const_reaperShared, CX
+	MOVQ 0(CX), DX
+	MOVQ DX, reaperBlock_record+record_seconds(R12)
+	MOVQ 8(CX), DX
+	MOVQ DX, reaperBlock_record+record_nanoseconds(R12)
 	MOVQ $const_reaperStatusFD, DI
 	LEAQ reaperBlock_record(R12), SI
 	MOVQ $record__size, DX
 	MOVL $1, AX                // write
 	SYSCALL
 	TESTQ R14, R14
-	JNE  end
+	JNE  ended
+	JMP  wait
+
+	// the command is over: what it left behind has a moment to end by itself
+linger:
+	MOVQ reaperBlock_timeout(R12), CX
+	TESTQ CX, CX
+	JNE  wait                  // it is running out already
+	LEAQ reaperBlock_linger(R12), CX
+	MOVQ CX, reaperBlock_timeout(R12)
+	MOVQ reaperBlock_term(R12), CX
+	TESTQ CX, CX
+	JEQ  wait
+	MOVQ reaperBlock_main(R12), DI
+	NEGQ DI
+	MOVQ $15, SI               // SIGTERM
+	MOVL $62, AX               // kill
+	SYSCALL
 
 wait:
 	LEAQ reaperBlock_polls(R12), DI
 	MOVQ $2, SI
-	XORL DX, DX
+	MOVQ reaperBlock_timeout(R12), DX // the kernel leaves there what remains of it
 	XORL R10, R10
 	XORL R8, R8
 	MOVL $271, AX              // ppoll
 	SYSCALL
+	TESTQ AX, AX
+	JEQ  end                   // the moment has passed
 	MOVQ $const_reaperSignalFD, DI
-	LEAQ reaperBlock_scratch(R12), SI
+	MOVQ $const_reaperScratch, SI
 	MOVQ $const_scratchSize, DX
 	XORL AX, AX                // read: forget the SIGCHLDs seen
 	SYSCALL
 	MOVQ $const_reaperControlFD, DI
-	LEAQ reaperBlock_scratch(R12), SI
+	MOVQ $const_reaperScratch, SI
 	MOVQ $1, DX
 	XORL AX, AX                // read; the pipe does not block
 	SYSCALL
@@ -213,16 +240,21 @@ wait:
 	JEQ  end
 	JLT  reap
 	// one byte is a signal for the command's group, while its id is still its own
-	TESTQ BX, BX
-	JEQ  reap
 	MOVQ BX, DI
+	ORQ  reaperBlock_term(R12), DI
+	JEQ  reap
+	MOVQ reaperBlock_main(R12), DI
 	NEGQ DI
-	MOVBLZX reaperBlock_scratch(R12), SI
+	MOVBLZX (SI), SI
 	MOVL $62, AX               // kill
 	SYSCALL
 	JMP  reap
 
 end:
+	MOVL $1, R14
+	TESTQ R15, R15
+	JNE  report                // and come back
+ended:
 	MOVQ reaperBlock_end(R12), R13
 	MOVL $3, R15
 	JMP  list
@@ -244,7 +276,7 @@ again:
 	JLT  die
 	MOVQ AX, R14
 	MOVQ R14, DI
-	LEAQ reaperBlock_scratch(R12), SI
+	MOVQ $const_reaperScratch, SI
 	MOVQ $const_scratchSize, DX
 	XORL AX, AX                // read
 	SYSCALL
@@ -257,7 +289,8 @@ again:
 digit:
 	CMPQ R14, R15
 	JGE  swept
-	MOVBLZX reaperBlock_scratch(R12)(R14*1), CX
+	MOVQ $const_reaperScratch, SI
+	MOVBLZX (SI)(R14*1), CX
 	INCQ R14
 	CMPQ CX, $0x20
 	JEQ  number
@@ -273,6 +306,8 @@ number:
 	XORL BX, BX
 	JMP  digit
 swept:
+	TESTQ R15, R15
+	JEQ  collect               // nobody is left to be killed
 	LEAQ reaperBlock_pause(R12), DX
 	XORL DI, DI
 	XORL SI, SI

@@ -75,6 +75,7 @@ forkFailed:
 	B    fail
 forked:
 	MOVD R0, R23
+	MOVD R0, reaperBlock_main(R19)
 	MOVD reaperBlock_after(R19), R20
 	MOVD $2, R22
 	B    list
@@ -102,13 +103,14 @@ step:
 	CMP  R0, R9
 	BEQ  next
 fail:
+	// a record of its own: the command's process may share our memory
 	MOVD $const_recordFailed, R9
-	MOVW R9, (reaperBlock_record+record_kind)(R19)
-	MOVW R21, (reaperBlock_record+record_a)(R19)
-	MOVW R0, (reaperBlock_record+record_b)(R19)
-	MOVW R22, (reaperBlock_record+record_c)(R19)
+	MOVW R9, (reaperBlock_failure+record_kind)(R19)
+	MOVW R21, (reaperBlock_failure+record_a)(R19)
+	MOVW R0, (reaperBlock_failure+record_b)(R19)
+	MOVW R22, (reaperBlock_failure+record_c)(R19)
 	MOVD $const_reaperStatusFD, R0
-	ADD  $reaperBlock_record, R19, R1
+	ADD  $reaperBlock_failure, R19, R1
 	MOVD $record__size, R2
 	MOVD $64, R8               // write
 	SVC
@@ -133,15 +135,16 @@ listDone:
 	CMP  $3, R22
 	BEQ  sweep
 
+	MOVD ZR, R22               // from here on: whether an exit waits to be reported
+	MOVD reaperBlock_eager(R19), R9
+	CBZ  R9, reap
 	MOVD $const_recordStarted, R9
 	MOVW R9, (reaperBlock_record+record_kind)(R19)
-	MOVW R23, (reaperBlock_record+record_a)(R19)
 	MOVD $const_reaperStatusFD, R0
 	ADD  $reaperBlock_record, R19, R1
 	MOVD $record__size, R2
 	MOVD $64, R8               // write
 	SVC
-	MOVD ZR, R22               // from here on: whether an exit waits to be reported
 
 reap:
 	MOVD $-1, R0
@@ -172,39 +175,61 @@ copy:
 	B    reap
 
 noneLeft:
-	CBZ  R22, end
-	MOVD $1, R21
-	B    report
+	MOVD $1, R9
+	MOVW R9, (reaperBlock_record+record_b)(R19)
+	B    end
 someLeft:
 	CBZ  R22, wait
+	MOVD reaperBlock_eager(R19), R9
+	CBZ  R9, linger
 	MOVD ZR, R21
 report:
-	MOVW R21, (reaperBlock_record+record_b)(R19)
 	MOVD ZR, R22
 	MOVD $const_recordExited, R9
 	MOVW R9, (reaperBlock_record+record_kind)(R19)
+	MOVD $const_reaperShared, R10
+	MOVD 0(R10), R9
+	MOVD R9, (reaperBlock_record+record_seconds)(R19)
+	MOVD 8(R10), R9
+	MOVD R9, (reaperBlock_record+record_nanoseconds)(R19)
 	MOVD $const_reaperStatusFD, R0
 	ADD  $reaperBlock_record, R19, R1
 	MOVD $record__size, R2
 	MOVD $64, R8               // write
 	SVC
-	CBNZ R21, end
+	CBNZ R21, ended
+	B    wait
+
+	// the command is over: what it left behind has a moment to end by itself
+linger:
+	MOVD reaperBlock_timeout(R19), R9
+	CBNZ R9, wait              // it is running out already
+	ADD  $reaperBlock_linger, R19, R9
+	MOVD R9, reaperBlock_timeout(R19)
+	MOVD reaperBlock_term(R19), R9
+	CBZ  R9, wait
+	MOVD reaperBlock_main(R19), R0
+	NEG  R0, R0
+	MOVD $15, R1               // SIGTERM
+	MOVD $129, R8              // kill
+	SVC
 
 wait:
 	ADD  $reaperBlock_polls, R19, R0
 	MOVD $2, R1
-	MOVD ZR, R2
+	MOVD reaperBlock_timeout(R19), R2 // the kernel leaves there what remains of it
 	MOVD ZR, R3
 	MOVD ZR, R4
 	MOVD $73, R8               // ppoll
 	SVC
+	CBZ  R0, end               // the moment has passed
 	MOVD $const_reaperSignalFD, R0
-	ADD  $reaperBlock_scratch, R19, R1
+	MOVD $const_reaperScratch, R1
 	MOVD $const_scratchSize, R2
 	MOVD $63, R8               // read: forget the SIGCHLDs seen
 	SVC
 	MOVD $const_reaperControlFD, R0
-	ADD  $reaperBlock_scratch, R19, R1
+	MOVD $const_reaperScratch, R1
 	MOVD $1, R2
 	MOVD $63, R8               // read; the pipe does not block
 	SVC
@@ -212,14 +237,21 @@ wait:
 	BEQ  end
 	BLT  reap
 	// one byte is a signal for the command's group, while its id is still its own
-	CBZ  R23, reap
-	NEG  R23, R0
-	MOVBU reaperBlock_scratch(R19), R1
+	MOVD reaperBlock_term(R19), R9
+	ORR  R23, R9, R9
+	CBZ  R9, reap
+	MOVD reaperBlock_main(R19), R0
+	NEG  R0, R0
+	MOVD $const_reaperScratch, R1
+	MOVBU (R1), R1
 	MOVD $129, R8              // kill
 	SVC
 	B    reap
 
 end:
+	MOVD $1, R21
+	CBNZ R22, report           // and come back
+ended:
 	MOVD reaperBlock_end(R19), R20
 	MOVD $3, R22
 	B    list
@@ -239,7 +271,7 @@ again:
 	CMP  $0, R0
 	BLT  die
 	MOVD R0, R21
-	ADD  $reaperBlock_scratch, R19, R1
+	MOVD $const_reaperScratch, R1
 	MOVD $const_scratchSize, R2
 	MOVD $63, R8               // read
 	SVC
@@ -247,7 +279,7 @@ again:
 	MOVD R21, R0
 	MOVD $57, R8               // close
 	SVC
-	ADD  $reaperBlock_scratch, R19, R10
+	MOVD $const_reaperScratch, R10
 	MOVD ZR, R21               // position
 	MOVD ZR, R23               // the number being read
 	MOVD $10, R11
@@ -269,6 +301,7 @@ number:
 	MOVD ZR, R23
 	B    digit
 swept:
+	CBZ  R22, collect          // nobody is left to be killed
 	MOVD ZR, R0
 	MOVD ZR, R1
 	ADD  $reaperBlock_pause, R19, R2

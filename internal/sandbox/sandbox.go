@@ -8,6 +8,7 @@ package sandbox
 
 import (
 	"os"
+	"time"
 
 	"github.com/durward/durward"
 )
@@ -40,6 +41,12 @@ type Request struct {
 	Grant durward.Grant
 	// Terminal makes the command's standard input its controlling terminal.
 	Terminal bool
+	// Follow has Start wait until the program has been executed, and tells the end of
+	// the command at once, while the rest of its tree goes on until Kill. Without it
+	// what outlives the command has Linger after TERM to end, the whole tree is then
+	// killed, and a start that fails late shows as [Exit.Err]: two wake-ups cheaper.
+	Follow bool
+	Linger time.Duration
 }
 
 // Stdio are the command's ends of its standard streams.

@@ -11,6 +11,8 @@ import (
 // syscallName names a call of a plan.
 func syscallName(nr uintptr) string {
 	switch nr {
+	case unix.SYS_CLOCK_GETTIME:
+		return "clock_gettime"
 	case unix.SYS_CLOSE:
 		return "close"
 	case unix.SYS_CLOSE_RANGE:
@@ -29,6 +31,8 @@ func syscallName(nr uintptr) string {
 		return "fcntl"
 	case unix.SYS_IOCTL:
 		return "ioctl"
+	case unix.SYS_MMAP:
+		return "mmap"
 	case unix.SYS_OPENAT:
 		return "openat"
 	case unix.SYS_PRCTL:

@@ -31,6 +31,9 @@ type Trial struct {
 // With gives the host as it would be if only that containment worked.
 func (h Host) With(Containment) Host { return h }
 
+// Release has nothing to free.
+func (h Host) Release() error { return nil }
+
 // Probe and ProbeAll find nothing that works.
 func Probe() Host    { return Host{UserNamespaceErr: errUnsupported} }
 func ProbeAll() Host { return Probe() }
@@ -72,6 +75,7 @@ type Process struct{}
 
 // An Exit is how the main process of a command ended.
 type Exit struct {
+	Err    error
 	Status syscall.WaitStatus
 	CPU    time.Duration
 	Alone  bool

@@ -91,7 +91,7 @@ func (p *prepared) open() error {
 	}
 	p.request = sandbox.Request{
 		Argv: p.call.Argv, Env: p.environment(), Program: program, Dir: p.dir,
-		Grant: p.grant, Terminal: p.call.Terminal != nil,
+		Grant: p.grant, Terminal: p.call.Terminal != nil, Linger: min(lingerTime, max(p.grant.Limits.Grace, 0)),
 	}
 	p.plan, err = sandbox.Compile(p.request, p.host)
 	return err

@@ -152,4 +152,6 @@ func (s *streamSink) take(p []byte) {
 	s.ring.put(s.stream, p)
 }
 
-func (s *streamSink) captured() durward.Capture { return durward.Capture{Total: s.total, Passed: s.total} }
+func (s *streamSink) captured() durward.Capture {
+	return durward.Capture{Total: s.total, Passed: s.total}
+}

@@ -146,6 +146,9 @@ func (r *run) finish(ctx context.Context) (durward.Result, error) {
 	err := r.await(ctx)
 	r.endTree()
 	err = errors.Join(err, r.release())
+	if r.cause == "" {
+		return durward.Result{}, err // it was never started
+	}
 	return r.result(), err
 }
 
@@ -178,6 +181,9 @@ func (r *run) await(ctx context.Context) error {
 // exited tells by itself why the command ended.
 func (r *run) exited() error {
 	exit := r.proc.Exit()
+	if exit.Err != nil {
+		return exit.Err
+	}
 	r.cause = durward.CauseExit
 	if exit.Status.Signaled() {
 		r.cause = durward.CauseSignal

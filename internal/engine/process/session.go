@@ -35,6 +35,7 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 	r := &run{prepared: p, interactive: true, sinks: [2]sink{
 		&streamSink{ring: ring, stream: first}, &streamSink{ring: ring, stream: durward.Stderr},
 	}}
+	r.request.Follow = true
 	if err := r.start(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,3 @@
+package main
+
+func audits(rounds int, quick bool) error { return nil }

@@ -1,0 +1,87 @@
+// Command bench measures what durward costs and prints each figure as a ratio to a
+// floor that is measured in the same run, the two taking turns.
+//
+//	go run ./bench [-rounds N] [-quick]
+//
+// The machine's noise is in both sides of a ratio. The figures are printed with their
+// bars and not judged: a program that fails on a slow afternoon is no use.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// A row is one line of the table.
+type row struct {
+	what, floor, figure, bar string
+}
+
+var table []row
+
+func main() {
+	rounds := flag.Int("rounds", 300, "rounds of each interleaved loop")
+	quick := flag.Bool("quick", false, "a tenth of everything, to see that it runs")
+	child := flag.String("child", "", "internal: run one measurement in this process")
+	flag.Parse()
+	if *child != "" {
+		runChild(*child)
+		return
+	}
+	if *quick {
+		*rounds = max(*rounds/10, 1)
+	}
+	for _, measure := range []func(rounds int, quick bool) error{spawns, audits, kills, memory, startup} {
+		if err := measure(*rounds, *quick); err != nil {
+			printTable()
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+	}
+	printTable()
+}
+
+func printTable() {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "WHAT\tFLOOR\tFIGURE\tBAR")
+	for _, r := range table {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.what, r.floor, r.figure, r.bar)
+	}
+	w.Flush()
+}
+
+func report(what, floor, figure, bar string) { table = append(table, row{what, floor, figure, bar}) }
+
+// interleaved runs the functions in turns and gives the median time of each.
+func interleaved(rounds int, funcs ...func() error) ([]time.Duration, error) {
+	times := make([][]time.Duration, len(funcs))
+	for range rounds {
+		for i, f := range funcs {
+			began := time.Now()
+			if err := f(); err != nil {
+				return nil, err
+			}
+			times[i] = append(times[i], time.Since(began))
+		}
+	}
+	medians := make([]time.Duration, len(funcs))
+	for i, t := range times {
+		medians[i] = median(t)
+	}
+	return medians, nil
+}
+
+func median(t []time.Duration) time.Duration {
+	slices.Sort(t)
+	return t[len(t)/2]
+}
+
+func ratio(a, b time.Duration) string { return fmt.Sprintf("%.2f x", float64(a)/float64(b)) }
+
+func micros(d time.Duration) string {
+	return fmt.Sprintf("%.0f us", float64(d)/float64(time.Microsecond))
+}

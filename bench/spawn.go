@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox"
+)
+
+// spawns compares level 0 with a bare spawn of the same program, with a small heap
+// and with 512 MiB of it resident.
+func spawns(rounds int, quick bool) error {
+	dir, err := os.MkdirTemp("", "durward-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	nop, err := writeNop(dir)
+	if err != nil {
+		return err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	s := spawner{nop: nop, null: null, host: sandbox.ProbeAll()}
+	if err := s.measure(rounds, "small heap"); err != nil {
+		return err
+	}
+	heap := make([]byte, 512<<20)
+	for i := 0; i < len(heap); i += 4096 {
+		heap[i] = 1
+	}
+	err = s.measure(rounds, "512 MiB resident")
+	heap[0] = 2
+	return err
+}
+
+type spawner struct {
+	nop  string
+	null *os.File
+	host sandbox.Host
+}
+
+func (s spawner) measure(rounds int, heap string) error {
+	confined := durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: durward.DefaultLimits()}
+	wide := durward.Grant{Mode: durward.DangerFullAccess, Limits: durward.DefaultLimits()}
+	names := []string{"bare"}
+	bars := []string{""}
+	funcs := []func() error{s.bare}
+	for _, t := range s.host.Trials {
+		if t.Err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %s is not measured: %v\n", t.Containment, t.Err)
+			continue
+		}
+		bar, g := "<= 1.8 x", wide
+		switch t.Containment {
+		case sandbox.PIDNamespace:
+			bar, g = "<= 3 x", confined
+		case sandbox.Subreaper:
+			bar = "(with a reaper)"
+		}
+		host := s.host.With(t.Containment)
+		names, bars = append(names, string(t.Containment)), append(bars, bar)
+		funcs = append(funcs, func() error { return s.level0(g, host) })
+	}
+	m, err := interleaved(rounds, funcs...)
+	if err != nil {
+		return err
+	}
+	for i := 1; i < len(m); i++ {
+		report("level-0 spawn, "+names[i]+", "+heap, micros(m[0]), micros(m[i])+" = "+ratio(m[i], m[0]), bars[i])
+	}
+	return nil
+}
+
+// bare is the floor: the runtime's own spawn of the same program.
+func (s spawner) bare() error {
+	fd := s.null.Fd()
+	pid, err := syscall.ForkExec(s.nop, []string{s.nop}, &syscall.ProcAttr{Files: []uintptr{fd, fd, fd}})
+	if err != nil {
+		return err
+	}
+	var status syscall.WaitStatus
+	_, err = syscall.Wait4(pid, &status, 0, nil)
+	return err
+}
+
+func (s spawner) level0(g durward.Grant, h sandbox.Host) error {
+	dir, err := os.Open("/")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	program, err := sandbox.FindProgram(s.nop, "", "/")
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	r := sandbox.Request{Argv: []string{s.nop}, Program: program, Dir: dir, Grant: g}
+	plan, err := sandbox.Compile(r, h)
+	if err != nil {
+		return err
+	}
+	p, err := sandbox.Start(plan, r, sandbox.Stdio{Stdin: s.null, Stdout: s.null, Stderr: s.null}, h)
+	if err != nil {
+		return err
+	}
+	<-p.Exited()
+	p.Kill()
+	return p.Close()
+}
