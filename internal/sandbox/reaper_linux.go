@@ -76,8 +76,6 @@ type reaperBlock struct {
 	failure record
 	wstatus uint64
 	rusage  [rusageSize / 8]uint64
-	code    [blockMax]byte
-	scratch [scratchSize]byte
 }
 
 // A record is what the reaper reports through the status pipe.
