@@ -315,3 +315,36 @@ func TestACallIDIsOneCall(t *testing.T) {
 	}
 	runtime.Shutdown(t.Context())
 }
+
+// slowRecorder takes a second to write an outcome.
+type slowRecorder struct{ core.Recorder }
+
+func (r slowRecorder) Outcome(c durward.Call, d durward.Decision, result durward.Result, err error) error {
+	time.Sleep(time.Second)
+	return r.Recorder.Outcome(c, d, result, err)
+}
+
+func TestNobodyHearsOfAnEndThatIsNotYetOnRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, hear := range map[string]func(*core.Runtime, durward.Session){
+			"Wait":     func(_ *core.Runtime, s durward.Session) { _, _ = s.Wait(t.Context()) },
+			"Close":    func(_ *core.Runtime, s durward.Session) { _ = s.Close() },
+			"Shutdown": func(r *core.Runtime, _ durward.Session) { r.Shutdown(t.Context()) },
+		} {
+			r := newRoad()
+			newest := opening(r)
+			runtime := r.runtime(t, func(o *core.Options) { o.Recorder = slowRecorder{r} })
+			s, err := runtime.Open(t.Context(), command("x"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			newest().End(durward.Result{}, nil)
+			hear(runtime, s)
+			if last := r.last(t); last["phase"] != coretest.PhaseOutcome || time.Since(began) != time.Second {
+				t.Errorf("%s came back after %s, when the last record was %v", name, time.Since(began), last)
+			}
+			_ = s.Close()
+		}
+	})
+}
