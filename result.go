@@ -56,6 +56,9 @@ type Capture struct {
 	Head, Tail []byte
 	// Total counts every byte produced, kept or not.
 	Total int64
+	// SHA256 is the digest, in lower-case hexadecimal, of every byte produced, kept or
+	// not. Empty means unknown.
+	SHA256 string
 	// Passed counts the bytes that were given to the reader of a session instead.
 	Passed int64
 }

@@ -65,9 +65,8 @@ func (r *Record) conclude(result durward.Result, err error) {
 	r.measure(result)
 }
 
-// measure fills Bytes and SHA256. The bytes of a command are all that it printed; the
-// hash covers standard output followed by standard error and is known only while
-// nothing of them was dropped.
+// measure fills Bytes and SHA256. The bytes of a command are all that it printed on
+// both streams; the hash is that of its standard output, all of it, whatever was kept.
 func (r *Record) measure(result durward.Result) {
 	switch printed := result.Stdout.Total + result.Stderr.Total; {
 	case result.Content != nil:
@@ -76,10 +75,7 @@ func (r *Record) measure(result durward.Result) {
 		size := int64(len(result.Output))
 		r.Bytes, r.SHA256 = &size, hashOf(result.Output)
 	case printed > 0 || result.Exit != nil || result.Signal != 0:
-		r.Bytes = &printed
-		if !result.Truncated() {
-			r.SHA256 = hashOf(result.Stdout.Head, result.Stdout.Tail, result.Stderr.Head, result.Stderr.Tail)
-		}
+		r.Bytes, r.SHA256 = &printed, result.Stdout.SHA256
 	}
 }
 

@@ -118,7 +118,8 @@ func TestRecordsToTheByte(t *testing.T) {
 	}
 	denied := durward.Decision{Rule: "sandbox.env", Code: durward.EnvDenied, Reason: "no", PolicyHash: "sha256:ab"}
 	result := durward.Result{
-		Stdout: durward.Capture{Head: []byte("OUT"), Total: 3}, Stderr: durward.Capture{Head: []byte("ERR"), Total: 3}, Exit: &code,
+		Stdout: durward.Capture{Head: []byte("OUT"), Total: 3, SHA256: hashOf([]byte("OUT"))},
+		Stderr: durward.Capture{Head: []byte("ERR"), Total: 3, SHA256: hashOf([]byte("ERR"))}, Exit: &code,
 		Report: &durward.Report{Mode: durward.ReadOnly, Guarantees: map[durward.Guarantee]durward.Held{}, End: durward.ReportEnd{Cause: durward.CauseExit}},
 		Queued: time.Millisecond, Took: 31*time.Millisecond + 900*time.Microsecond,
 	}
@@ -141,7 +142,7 @@ func TestRecordsToTheByte(t *testing.T) {
 		`"phase":"deny",` + who + `,"decision":"deny","rule":"sandbox.env","code":"envNotAllowed",` + what + `,"policyHash":"sha256:ab"` + client,
 		`"phase":"intent",` + who + `,"decision":"allow","rule":"commands.ls","where":"policy.yaml:14",` + what + `,"policyHash":"sha256:ab",` + limits + client,
 		`"phase":"outcome",` + who + `,"decision":"allow","rule":"commands.ls","where":"policy.yaml:14",` + what +
-			`,"bytes":6,"sha256":"` + sum("OUTERR") + `","exitCode":3,"timedOut":false,"truncated":false,"cause":"tool_error","durationMs":31,"queueMs":1,"policyHash":"sha256:ab",` + report + `,` + limits + client,
+			`,"bytes":6,"sha256":"` + sum("OUT") + `","exitCode":3,"timedOut":false,"truncated":false,"cause":"tool_error","durationMs":31,"queueMs":1,"policyHash":"sha256:ab",` + report + `,` + limits + client,
 		`"phase":"event","cause":"policy.reload","policyHash":"sha256:cd"}`,
 	}
 	prev := id

@@ -1,6 +1,9 @@
 package process
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
 	"sync"
 	"sync/atomic"
 
@@ -12,6 +15,25 @@ import (
 type sink interface {
 	take(p []byte)
 	captured() durward.Capture
+}
+
+// A digest is a sink that also sums up what passes through it.
+type digest struct {
+	sink
+	sum hash.Hash
+}
+
+func newDigest(s sink) *digest { return &digest{sink: s, sum: sha256.New()} }
+
+func (d *digest) take(p []byte) {
+	d.sum.Write(p)
+	d.sink.take(p)
+}
+
+func (d *digest) captured() durward.Capture {
+	c := d.sink.captured()
+	c.SHA256 = hex.EncodeToString(d.sum.Sum(nil))
+	return c
 }
 
 // A headTail keeps the first bytes and, in a ring, the last. The memory it uses grows

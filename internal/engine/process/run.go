@@ -52,6 +52,9 @@ type run struct {
 
 // Run runs the command and waits for it and everything it started to end.
 func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
+	if ctx.Err() != nil {
+		return durward.Result{}, ended(ctx)
+	}
 	half := int(max(p.grant.Limits.Output, 0))
 	tail := 0
 	if p.grant.Keep == durward.KeepHeadTail {
@@ -59,7 +62,7 @@ func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
 		half -= tail
 	}
 	r := &run{prepared: p, sinks: [2]sink{
-		&headTail{headCap: half, tailCap: tail}, &headTail{headCap: half, tailCap: tail},
+		newDigest(&headTail{headCap: half, tailCap: tail}), newDigest(&headTail{headCap: half, tailCap: tail}),
 	}}
 	if p.grant.Keep == durward.KeepRefuse {
 		r.kept = newBudget(p.grant.Limits.Output)
@@ -235,14 +238,22 @@ func (r *run) stopped(ctx context.Context) error {
 }
 
 func (r *run) stopError(ctx context.Context) error {
-	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+	err := ended(ctx)
+	r.cause = durward.CauseCancelled
+	if durward.KindOf(err) == durward.Timeout {
 		r.cause = durward.CauseTimeout
+	}
+	return err
+}
+
+// ended says why the time of a call is over.
+func ended(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return &durward.Error{
 			Reason: durward.DeadlineExceeded, Op: "run", Rule: "limits.wallMs", Retry: true,
 			Hint: "allow more time, or make the command do less", Err: errors.New("the command was still running when its time was up"),
 		}
 	}
-	r.cause = durward.CauseCancelled
 	return &durward.Error{Reason: durward.CallCancelled, Op: "run", Err: context.Cause(ctx)}
 }
 

@@ -27,13 +27,16 @@ type session struct {
 
 // Open starts the command and follows it in the background until its tree is dead.
 func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Session, error) {
+	if ctx.Err() != nil {
+		return nil, ended(ctx)
+	}
 	ring := newRing(p.grant.Limits.Output, p.grant.Keep == durward.KeepFlow, events)
 	first := durward.Stdout
 	if p.call.Terminal != nil {
 		first = durward.Terminal
 	}
 	r := &run{prepared: p, interactive: true, sinks: [2]sink{
-		&streamSink{ring: ring, stream: first}, &streamSink{ring: ring, stream: durward.Stderr},
+		newDigest(&streamSink{ring: ring, stream: first}), newDigest(&streamSink{ring: ring, stream: durward.Stderr}),
 	}}
 	r.request.Follow = true
 	if err := r.start(); err != nil {
