@@ -140,11 +140,10 @@ func (l *Log) open(dir string) error {
 		return err
 	}
 	l.heads = ledger{dir: dir}
-	heads, err := l.heads.read()
+	heads, err := l.heads.unfinished(l.heads.key(l.options.File))
 	if err != nil {
 		return err
 	}
-	l.heads.limit = ledgerLimit(formatHeads(heads))
 	l.adoptAll(heads, l.options.File)
 	if l.options.File != "" {
 		err = l.openFile(l.options.File, heads)

@@ -3,7 +3,6 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 )
 
 // A digest is the SHA-256 of a line without its newline. The zero value stands before
@@ -15,9 +14,19 @@ func digestOf(line []byte) digest { return sha256.Sum256(line) }
 // String gives 64 lower-case hexadecimal digits.
 func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
+// isDigest reports whether text has the form of a digest.
+func isDigest(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(text) == hex.EncodedLen(sha256.Size)
+}
+
 func parseDigest(text string) (digest, bool) {
 	var d digest
-	if len(text) != hex.EncodedLen(len(d)) || strings.ToLower(text) != text {
+	if !isDigest(text) {
 		return digest{}, false
 	}
 	_, err := hex.Decode(d[:], []byte(text))

@@ -42,16 +42,17 @@ const (
 // String gives a line of the heads file without its newline.
 func (h Head) String() string { return fmt.Sprintf("%s %d %s %s", h.Hash, h.Seq, h.State, h.File) }
 
+// size is the length of the line that holds the head.
+func (h Head) size() int64 { return int64(len(h.Hash) + len(h.File) + len("  1000000 closed\n")) }
+
 func parseHead(text string) (Head, bool) {
-	part := strings.SplitN(text, " ", 4)
-	if len(part) != 4 || part[3] == "" {
-		return Head{}, false
-	}
-	seq, err := strconv.ParseUint(part[1], 10, 64)
-	_, ok := parseDigest(part[0])
-	state := State(part[2])
-	ok = ok && err == nil && slices.Contains([]State{StateOpen, StateClosed, StateBroken}, state)
-	return Head{File: part[3], Seq: seq, Hash: part[0], State: state}, ok
+	hash, rest, _ := strings.Cut(text, " ")
+	number, rest, _ := strings.Cut(rest, " ")
+	state, file, _ := strings.Cut(rest, " ")
+	seq, err := strconv.ParseUint(number, 10, 64)
+	known := slices.Contains([]State{StateOpen, StateClosed, StateBroken}, State(state))
+	ok := err == nil && known && isDigest(hash) && file != ""
+	return Head{File: file, Seq: seq, Hash: hash, State: State(state)}, ok
 }
 
 // ReadHeads gives the last head of every chain that the heads file of an audit folder
@@ -100,20 +101,47 @@ func (l *ledger) active(key string) string {
 	return filepath.Join(l.dir, key)
 }
 
+// read gives the last head of every chain.
 func (l *ledger) read() (map[string]Head, error) {
-	f, err := openForReading(l.path())
-	if missing(err) {
-		return map[string]Head{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return scanHeads(f)
+	heads := map[string]Head{}
+	err := l.scan(func(h Head) {
+		if h.Seq >= heads[h.File].Seq {
+			heads[h.File] = h
+		}
+	})
+	return heads, err
 }
 
-func scanHeads(r io.Reader) (map[string]Head, error) {
-	heads := map[string]Head{}
+// unfinished gives the last head of each chain that was not ended, and that of the
+// chain own. Few chains are open at any time, however many there are.
+func (l *ledger) unfinished(own string) (map[string]Head, error) {
+	heads, ended := map[string]Head{}, int64(0)
+	err := l.scan(func(h Head) {
+		switch {
+		case h.State != StateOpen && h.File != own:
+			delete(heads, h.File)
+			ended += h.size()
+		case h.Seq >= heads[h.File].Seq:
+			heads[h.File] = h
+		}
+	})
+	l.limit = max(smallLedger, 2*ended)
+	return heads, err
+}
+
+func (l *ledger) scan(each func(Head)) error {
+	f, err := openForReading(l.path())
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return scanHeads(f, each)
+}
+
+func scanHeads(r io.Reader, each func(Head)) error {
 	in := bufio.NewReaderSize(r, maxHead)
 	tooLong := false
 	for {
@@ -123,14 +151,13 @@ func scanHeads(r io.Reader) (map[string]Head, error) {
 			continue
 		}
 		if errors.Is(err, io.EOF) {
-			return heads, nil // a line without its end was never finished
+			return nil // a line without its end was never finished
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		h, ok := parseHead(string(bytes.TrimSuffix(text, []byte("\n"))))
-		if ok && !tooLong && h.Seq >= heads[h.File].Seq {
-			heads[h.File] = h
+		if h, ok := parseHead(string(bytes.TrimSuffix(text, []byte("\n")))); ok && !tooLong {
+			each(h)
 		}
 		tooLong = false
 	}
@@ -162,7 +189,7 @@ func (l *ledger) add(h Head) error {
 	if size+int64(len(text)) < l.limit {
 		return nil
 	}
-	return l.compact(f)
+	return l.compact()
 }
 
 // open gives the heads file, locked until it is closed.
@@ -190,11 +217,8 @@ func (l *ledger) open() (*os.File, error) {
 
 // compact replaces the heads file by one without the lines that no longer count. The
 // caller holds the lock of the old one.
-func (l *ledger) compact(f *os.File) error {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	heads, err := scanHeads(f)
+func (l *ledger) compact() error {
+	heads, err := l.read()
 	if err != nil {
 		return err
 	}
@@ -211,7 +235,7 @@ func (l *ledger) compact(f *os.File) error {
 	if err := errors.Join(err, next.Chmod(0o600), next.Sync(), next.Close()); err != nil {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	l.limit = ledgerLimit(text)
+	l.limit = max(smallLedger, 2*int64(len(text)))
 	return os.Rename(temporary, l.path())
 }
 
@@ -222,5 +246,3 @@ func formatHeads(heads map[string]Head) []byte {
 	}
 	return text
 }
-
-func ledgerLimit(text []byte) int64 { return max(smallLedger, 2*int64(len(text))) }
