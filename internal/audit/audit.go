@@ -154,14 +154,19 @@ func (l *Log) open(dir string) error {
 		return err
 	}
 	l.key = l.heads.key(l.chain.path)
-	return l.closeOnError(l.heads.add(l.head(StateOpen)))
+	if err := l.heads.add(l.head(StateOpen)); err != nil {
+		return errors.Join(err, l.abandon())
+	}
+	return nil
 }
 
-func (l *Log) closeOnError(err error) error {
-	if err != nil {
-		l.chain.file.Close()
+// abandon ends a log that could not be opened and leaves no new file behind.
+func (l *Log) abandon() error {
+	var err error
+	if l.chain.seq == 0 {
+		err = os.Remove(l.chain.path)
 	}
-	return err
+	return errors.Join(err, l.chain.file.Close())
 }
 
 // openOwn begins the chain of this process.

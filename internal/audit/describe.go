@@ -110,13 +110,7 @@ func hashOfAll(args []string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-func hashOf(parts ...[]byte) string {
-	sum := sha256.New()
-	for _, part := range parts {
-		sum.Write(part)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
+func hashOf(content []byte) string { return digestOf(content).String() }
 
 // cut bounds a text. What was cut off is visible by the ellipsis.
 func cut(text string) string {

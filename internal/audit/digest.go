@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 )
 
-// A digest is the SHA-256 of a line without its newline. The zero value stands before
-// the first line of a chain.
+// A digest is a SHA-256: mostly that of a line without its newline. The zero value
+// stands before the first line of a chain.
 type digest [sha256.Size]byte
 
-func digestOf(line []byte) digest { return sha256.Sum256(line) }
+func digestOf(content []byte) digest { return sha256.Sum256(content) }
 
 // String gives 64 lower-case hexadecimal digits.
 func (d digest) String() string { return hex.EncodeToString(d[:]) }

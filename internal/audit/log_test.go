@@ -179,7 +179,7 @@ func TestOutcomeOfEachEnd(t *testing.T) {
 		{"nothing known", durward.Result{}, nil, `"timedOut":false,"truncated":false,"cause":"ok"`},
 		{"structured output", durward.Result{Output: []byte(`{}`)}, nil, `"bytes":2,"sha256":"` + hashOf([]byte("{}")) + `","timedOut":false,"truncated":false,"cause":"ok"`},
 		{"file content", durward.Result{Output: []byte(`{}`), Content: &durward.Content{Bytes: 0, SHA256: "e3"}}, nil, `"bytes":0,"sha256":"e3","timedOut":false,"truncated":false,"cause":"ok"`},
-		{"cut output has no hash", printed, nil, `"bytes":10,"signal":9,"timedOut":false,"truncated":true,"cause":"tool_error"`},
+		{"a digest nobody knows", printed, nil, `"bytes":10,"signal":9,"timedOut":false,"truncated":true,"cause":"tool_error"`},
 		{"timeout", printed, &durward.Error{Reason: durward.DeadlineExceeded}, `"code":"timeout","args":%ARGS%,"bytes":10,"signal":9,"timedOut":true,"truncated":true,"cause":"timeout"`},
 		{"no reason", durward.Result{}, errors.New("secret"), `"code":"internal","args":%ARGS%,"timedOut":false,"truncated":false,"cause":"tool_error"`},
 		{"cancelled", durward.Result{}, &durward.Error{Kind: durward.Cancelled}, `"code":"cancelled","args":%ARGS%,"timedOut":false,"truncated":false,"cause":"cancelled"`},

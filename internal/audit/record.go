@@ -160,7 +160,7 @@ func parseRecord(line []byte) (Record, error) {
 // that one record is one line for every reader and no terminal obeys it. Inside JSON
 // such characters stand in strings only.
 func escapeControls(text []byte) []byte {
-	at := bytes.IndexFunc(text, isControl)
+	at := firstControl(text)
 	if at < 0 {
 		return text
 	}
@@ -179,8 +179,22 @@ func escapeControls(text []byte) []byte {
 	return safe
 }
 
+// firstControl looks at bytes as long as they are plain ASCII: most records are, all
+// the way, and every call waits for this.
+func firstControl(text []byte) int {
+	for i, c := range text {
+		if c >= 0x7f || c < ' ' {
+			if rest := bytes.IndexFunc(text[i:], isControl); rest >= 0 {
+				return i + rest
+			}
+			return -1
+		}
+	}
+	return -1
+}
+
 func isControl(c rune) bool {
-	if c < 0x7f { // most text, and much faster
+	if c < 0x7f {
 		return c < ' '
 	}
 	return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)

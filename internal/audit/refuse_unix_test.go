@@ -93,6 +93,19 @@ func TestPlacesThatAreNoLog(t *testing.T) {
 	}
 }
 
+func TestALogThatCannotBeOpenedLeavesNothing(t *testing.T) {
+	dir := private(t)
+	must(t, os.Mkdir(filepath.Join(dir, headsFile), 0o700)) // its head cannot be written
+	if _, err := Open(dir, Options{}); !isRefusal(err) {
+		t.Error(err)
+	}
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	if len(files) != 1 {
+		t.Errorf("%v", files)
+	}
+}
+
 func TestWhatIsMadeIsPrivate(t *testing.T) {
 	for _, mask := range []int{0, 0o077} {
 		func() {
