@@ -95,7 +95,7 @@ func TestPlacesThatAreNoLog(t *testing.T) {
 
 func TestALogThatCannotBeOpenedLeavesNothing(t *testing.T) {
 	dir := private(t)
-	must(t, os.Mkdir(filepath.Join(dir, headsFile), 0o700)) // its head cannot be written
+	must(t, syscall.Mkfifo(filepath.Join(dir, headsFile), 0o600)) // its head cannot be written
 	if _, err := Open(dir, Options{}); !isRefusal(err) {
 		t.Error(err)
 	}
