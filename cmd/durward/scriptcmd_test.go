@@ -97,12 +97,14 @@ func signals(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "DURWARD_STATE_DIR="+ts.Getenv("DURWARD_STATE_DIR"))
 	cmd.Stdout, cmd.Stderr = ts.Stdout(), ts.Stderr()
 	ts.Check(cmd.Start())
-	for written := false; !written && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for written := false; !written && len(ended) == 0; time.Sleep(time.Millisecond) {
 		info, err := os.Stat(ts.MkAbs(args[2]))
 		written = err == nil && info.Size() > 0
 	}
-	ts.Check(cmd.Process.Signal(syscall.Signal(number)))
-	checkStatus(ts, args[0], cmd.Wait())
+	_ = cmd.Process.Signal(syscall.Signal(number)) // it may have ended; then the status tells
+	checkStatus(ts, args[0], <-ended)
 }
 
 // dead wants no process to have a word among its arguments: dead WORD

@@ -28,16 +28,16 @@ func (t *recordTable) print(e audit.Entry) error {
 	}
 	if !t.begun {
 		t.begun = true
-		if err := t.row("TIME", "PHASE", "DOOR", "TOOL", "DECISION", "CALL", "RESULT"); err != nil {
+		if err := t.row("TIME", "PHASE", "DOOR", "TOOL", "PATH", "DECISION", "CALL", "RESULT"); err != nil {
 			return err
 		}
 	}
-	return t.row(t.when(e.TS), string(e.Phase), e.Door, string(e.Tool), e.Decision, string(e.ReqID), resultOf(e.Record))
+	return t.row(t.when(e.TS), string(e.Phase), e.Door, string(e.Tool), e.Path, e.Decision, string(e.ReqID), resultOf(e.Record))
 }
 
 // row prints cells that are as wide as what usually stands in them, and cuts none.
 func (t *recordTable) row(cells ...string) error {
-	widths := []int{24, 7, 5, 5, 8, 36, 0}
+	widths := []int{24, 7, 5, 5, 8, 8, 36, 0}
 	if t.relative {
 		widths[0] = 8
 	}

@@ -26,6 +26,8 @@ type failure struct {
 	RequestID durward.CallID `json:"request_id,omitempty"`
 	Details   []string       `json:"details,omitempty"`
 	more      string
+	// located is set when Details are mistakes in a document.
+	located bool
 }
 
 type failedRule struct {
@@ -48,6 +50,7 @@ func failureOf(err error, call durward.CallID) failure {
 	f := failure{
 		Code: reason.Code(), Reason: reason, Kind: kind.String(), Message: reason.Summary(), Why: why(e),
 		Fix: safetext.Line(e.Hint), Retry: kind.Retry(), RequestID: call, Details: details(err),
+		located: len(config.ProblemsOf(err)) > 0,
 	}
 	if e.Retry {
 		f.Retry = durward.RetryLater
@@ -141,7 +144,7 @@ func (p *program) tell(err error, subject string) {
 // line each, in the form that editors know.
 func (p *program) explain(f failure, subject string) {
 	var b strings.Builder
-	if f.Reason == durward.PolicyInvalid {
+	if f.located {
 		b.WriteString(strings.Join(f.Details, "\n") + "\n")
 	}
 	if subject != "" {
@@ -153,7 +156,7 @@ func (p *program) explain(f failure, subject string) {
 			fmt.Fprintf(&b, "  %s: %s\n", line.name, line.text)
 		}
 	}
-	if p.verbose && f.Reason != durward.PolicyInvalid {
+	if p.verbose && !f.located {
 		fmt.Fprintf(&b, "  all: %s\n", strings.Join(f.Details, "; "))
 	}
 	fmt.Fprint(p.stderr, b.String())

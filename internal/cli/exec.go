@@ -34,7 +34,8 @@ type execution struct {
 
 	call   durward.Call
 	policy *policy.Policy
-	began  time.Time
+	// began is when the time of the call begins to run.
+	began time.Time
 }
 
 func (p *program) execCommand() *cobra.Command {
@@ -75,7 +76,6 @@ signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not t
 
 // run is the whole of it: from flags to a call, and from its end to an exit status.
 func (x *execution) run(ctx context.Context) error {
-	x.began = time.Now()
 	if err := x.prepare(); err != nil {
 		return err
 	}
@@ -88,6 +88,7 @@ func (x *execution) run(ctx context.Context) error {
 	}
 	ctx, signals := catchSignals(ctx)
 	defer signals.stop()
+	x.began = time.Now()
 	if x.stream {
 		return x.runStream(ctx, signals, h)
 	}

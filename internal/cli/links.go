@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/cli/safetext"
 )
 
 type linksData struct {
@@ -98,7 +99,7 @@ func (p *program) printLinks(dir string, data linksData) error {
 	if data.DryRun {
 		for _, l := range data.Links {
 			if l.Made {
-				fmt.Fprintf(p.stdout, "would make %s -> %s\n", l.Path, l.Target)
+				fmt.Fprintf(p.stdout, "would make %s -> %s\n", safetext.Line(l.Path), safetext.Line(l.Target))
 			}
 		}
 		return nil
@@ -109,6 +110,6 @@ func (p *program) printLinks(dir string, data linksData) error {
 			made++
 		}
 	}
-	_, err := fmt.Fprintf(p.stdout, "made %s in %s; put it on PATH to use them\n", plural(made, "link"), dir)
+	_, err := fmt.Fprintf(p.stdout, "made %s in %s; put it on PATH to use them\n", plural(made, "link"), safetext.Line(dir))
 	return err
 }

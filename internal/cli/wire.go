@@ -9,6 +9,7 @@ import (
 	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/engine/process"
+	"github.com/durward/durward/internal/sandbox"
 )
 
 // A house is a runtime with all that stands behind it.
@@ -42,6 +43,7 @@ func (p *program) open(policy core.Policy) (*house, error) {
 		return nil, errors.Join(err, log.Close())
 	}
 	h.log = log
+	sandbox.Probe() // kept by the engine; no call is to spend its time on it
 	return h, nil
 }
 

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// endless lists the examples that end only when somebody ends them.
+var endless = []string{"durward audit tail -f"}
+
+// TestEveryExampleOfTheHelpWorks asks every command for its help and runs what it
+// begins with.
+func TestEveryExampleOfTheHelpWorks(t *testing.T) {
+	dir := t.TempDir()
+	env := append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(dir, "state"))
+	shell := func(line string) string {
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+		return string(out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte("all:\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{dir, filepath.Dir(dir)} { // root's commands run as somebody else
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shell("durward exec -- true")
+	id := strings.TrimSpace(shell(`durward audit tail -n 1 | grep -oE '[0-9a-f]{8}-[0-9a-f-]{27}'`))
+	env = append(env, "ID="+id)
+
+	examples := examplesBelow(t, shell, "durward")
+	for _, line := range examples {
+		if !slices.Contains(endless, line) {
+			shell(line)
+		}
+	}
+	if len(examples) < 20 {
+		t.Errorf("only %d examples were found", len(examples))
+	}
+}
+
+// examplesBelow lists the examples of a command and of all below it.
+func examplesBelow(t *testing.T, shell func(string) string, command string) []string {
+	t.Helper()
+	var examples []string
+	section := ""
+	lines := bufio.NewScanner(bytes.NewBufferString(shell(command + " --help")))
+	for first := true; lines.Scan(); first = false {
+		line := lines.Text()
+		if first && line != "Examples:" {
+			t.Errorf("the help of %s does not begin with examples", command)
+		}
+		indented := strings.HasPrefix(line, "  ")
+		switch {
+		case !indented:
+			section = line
+		case section == "Examples:":
+			examples = append(examples, strings.TrimSpace(line))
+		case section == "Commands:" && !strings.HasPrefix(line, "  help "):
+			examples = append(examples, examplesBelow(t, shell, command+" "+strings.Fields(line)[0])...)
+		}
+	}
+	if len(examples) < 2 {
+		t.Errorf("the help of %s has %d examples", command, len(examples))
+	}
+	return examples
+}

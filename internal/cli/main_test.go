@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A run is what one command line printed.
+type run struct {
+	status         int
+	stdout, stderr string
+}
+
+// home is an environment of its own for a test.
+func home(t testing.TB) map[string]string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"HOME": dir, "PATH": os.Getenv("PATH"), varStateDir: filepath.Join(dir, "state")}
+}
+
+// start gives a program in an environment, with its streams.
+func start(t testing.TB, env map[string]string, dir string, stdin io.Reader) (p *program, stdout, stderr *bytes.Buffer) {
+	t.Helper()
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	return &program{
+		version: "test", stdin: stdin, stdout: stdout, stderr: stderr, env: env,
+		dir: func() (string, error) { return dir, nil },
+	}, stdout, stderr
+}
+
+func durwardIn(ctx context.Context, t testing.TB, env map[string]string, dir string, args ...string) run {
+	t.Helper()
+	p, stdout, stderr := start(t, env, dir, nil)
+	status := p.main(ctx, append([]string{"durward"}, args...))
+	return run{status, stdout.String(), stderr.String()}
+}
