@@ -239,19 +239,34 @@ var sessionRules = []rule[Subject]{
 		}
 	}},
 	{"with back-pressure the work waits for its reader and nothing is lost", func(t testing.TB, s Subject) {
-		s.Grant.Limits.Output, s.Grant.Keep = 64<<10, durward.KeepFlow
-		talk := s.open(t, s.Noisy)
-		read := int64(0)
+		const limit, small = 64 << 10, 20 // small chunks, together less than the one they make room for
+		s.Grant.Limits.Output, s.Grant.Keep = limit, durward.KeepFlow
+		talk := s.open(t, s.Echo)
+		for i := range small {
+			talk.write("x")
+			talk.heard.await(within(t), i+1)
+		}
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			talk.write(strings.Repeat("y", 1<<20))
+			_ = talk.CloseInput()
+		})
+		read := 0
 		for page := (durward.Page{}); !page.Ended; {
 			var err error
-			if page, err = talk.Read(within(t), page.Next, 32<<10, patience); err != nil || page.Lost > 0 {
-				t.Fatalf("after %d bytes %d chunks are lost, %v", read, page.Lost, err)
+			if page, err = talk.Read(within(t), page.Next, 1, patience); err != nil || page.Lost > 0 {
+				t.Errorf("after %d bytes %d chunks are lost, %v", read, page.Lost, err)
+				break
 			}
-			read += int64(len(joined(page.Chunks, "")))
+			if read == 0 { // the writer gets as far as it can with one chunk read
+				talk.heard.await(within(t), limit*3/4)
+			}
+			read += len(joined(page.Chunks, ""))
 		}
-		result, err := talk.wait()
-		if printed := result.Stdout.Total + result.Stderr.Total; err != nil || read != printed || result.Truncated() {
-			t.Errorf("of %d bytes %d were read, truncated: %t, %v", printed, read, result.Truncated(), err)
+		talk.Cancel() // what has ended stays as it has
+		soon(t, "the writer", writer.Wait)
+		if result, err := talk.wait(); err != nil || read != small+1<<20 || result.Truncated() {
+			t.Errorf("%d bytes were read, truncated: %t, %v", read, result.Truncated(), err)
 		}
 	}},
 	{"work that waits for its reader can be stopped", func(t testing.TB, s Subject) {
@@ -315,7 +330,7 @@ type talk struct {
 func (s Subject) open(t testing.TB, c durward.Call) talk {
 	t.Helper()
 	ctx, cancel := context.WithCancel(within(t))
-	k := talk{t: t, prepared: s.prepare(t, c), cancel: cancel, heard: &listener{t: t}}
+	k := talk{t: t, prepared: s.prepare(t, c), cancel: cancel, heard: &listener{t: t, told: make(chan struct{}, 1)}}
 	opener, ok := k.prepared.(core.Opener)
 	if !ok {
 		t.Fatal("the engine offers no sessions")
@@ -403,8 +418,9 @@ func (k talk) all(maxBytes int) []durward.Chunk {
 
 // A listener keeps the chunks it is told and knows when it should hear no more.
 type listener struct {
-	t  testing.TB
-	mu sync.Mutex
+	t    testing.TB
+	told chan struct{} // has room for one: there is something new
+	mu   sync.Mutex
 	// chunks and closed are guarded by mu.
 	chunks []durward.Chunk
 	closed bool
@@ -417,6 +433,28 @@ func (l *listener) Output(c durward.Chunk) {
 		l.t.Errorf("chunk %d is told after the end", c.Seq)
 	}
 	l.chunks = append(l.chunks, c)
+	select {
+	case l.told <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until so many bytes were told.
+func (l *listener) await(ctx context.Context, n int) {
+	for {
+		l.mu.Lock()
+		heard := len(joined(l.chunks, ""))
+		l.mu.Unlock()
+		if heard >= n {
+			return
+		}
+		select {
+		case <-l.told:
+		case <-ctx.Done():
+			l.t.Errorf("%d bytes are told; want %d", heard, n)
+			return
+		}
+	}
 }
 
 func (l *listener) close() []durward.Chunk {

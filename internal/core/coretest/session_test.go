@@ -276,7 +276,9 @@ func (s *player) answer(text string) {
 		s.print(durward.Terminal, text)
 		return
 	}
-	s.print(durward.Stdout, text)
+	for part := range slices.Chunk([]byte(text), 4096) {
+		s.print(durward.Stdout, string(part))
+	}
 }
 
 func shout(s *player) (durward.Result, error) {
