@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,12 +29,14 @@ type cgroupHome struct {
 	free []*cgroup // guarded by mu; those that hold no call
 }
 
-// A cgroup holds the processes of one call at a time. It is used again for later
-// calls: to make one costs more than to start a process in it.
+// A cgroup holds the processes of one call at a time. One that never had to be killed
+// is used again for later calls: to make one costs more than to start a process in
+// it. The kernel kills whatever is born into one that was killed before.
 type cgroup struct {
 	home              *cgroupHome
 	path              string
 	dir, kill, events *os.File
+	killed            atomic.Bool
 }
 
 // openCgroupHome makes the home below the cgroup that we live in.
@@ -137,10 +140,14 @@ func (h *cgroupHome) take() (*cgroup, error) {
 }
 
 // put gives back a cgroup whose processes are dead.
-func (h *cgroupHome) put(c *cgroup) {
+func (h *cgroupHome) put(c *cgroup) error {
+	if c.killed.Load() {
+		return c.remove()
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.free = append(h.free, c)
+	return nil
 }
 
 func (h *cgroupHome) make(path string) (*cgroup, error) {
@@ -175,6 +182,7 @@ func (h *cgroupHome) close() error {
 }
 
 func (c *cgroup) killAll() error {
+	c.killed.Store(true)
 	_, err := c.kill.Write([]byte("1"))
 	return err
 }

@@ -34,8 +34,7 @@ func (p *Process) watchDirect() error {
 	p.reaped = true
 	err = errors.Join(err, waitEnd(p.pidfd))
 	p.mu.Unlock()
-	p.group.home.put(p.group)
-	return err
+	return errors.Join(err, p.group.home.put(p.group))
 }
 
 // awaitCommand waits for the command's end without reaping it.
@@ -43,7 +42,7 @@ func (p *Process) awaitCommand() error {
 	var info siginfo
 	var usage unix.Rusage
 	for {
-		err := info.wait(p.pidfd, unix.WEXITED|unix.WNOWAIT, &usage)
+		err := info.wait(p.pidfd, unix.WEXITED|unix.WALL|unix.WNOWAIT, &usage)
 		if err == unix.EINTR {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,16 +40,17 @@ func probe() Host {
 var errNotNeeded = errors.New("not tried: a better one works")
 
 // ProbeAll finds out about every containment, also those that are not needed because
-// a better one works.
-func ProbeAll() Host {
+// a better one works. The answer is kept, too.
+var ProbeAll = sync.OnceValue(func() Host {
 	h := Probe()
+	h.Trials = slices.Clone(h.Trials)
 	for i, t := range h.Trials {
 		if t.Err == errNotNeeded {
 			h.Trials[i] = h.tryCgroup()
 		}
 	}
 	return h
-}
+})
 
 // Release frees what Probe made to be used again: call it when no command is running
 // any more and none will be.

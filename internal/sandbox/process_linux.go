@@ -93,12 +93,24 @@ func (p *Process) Kill() {
 		return
 	}
 	if p.plan.direct {
-		_ = p.group.killAll() // a cgroup that is gone has no process left
+		if !p.endedAlone() {
+			_ = p.group.killAll() // a cgroup that is gone has no process left
+		}
 		return
 	}
 	p.dropControl()
 	if p.backstop == nil {
 		p.backstop = time.AfterFunc(backstopTime, p.force)
+	}
+}
+
+// endedAlone reports whether the command has ended and left nothing behind.
+func (p *Process) endedAlone() bool {
+	select {
+	case <-p.exited:
+		return p.exit.Alone
+	default:
+		return false
 	}
 }
 
@@ -208,8 +220,8 @@ func (p *Process) watch() {
 	// it can be waited for.
 	p.err = waitEnd(p.pidfd)
 	if p.group != nil {
-		p.err = errors.Join(p.err, p.group.drain())
-		p.group.home.put(p.group)
+		p.group.killed.Store(true) // by the reaper's last step
+		p.err = errors.Join(p.err, p.group.drain(), p.group.home.put(p.group))
 	}
 	if !p.eager {
 		p.readRecords(false)
@@ -220,7 +232,7 @@ func (p *Process) watch() {
 // waitEnd waits for a process of ours and reaps it.
 func waitEnd(pidfd int) error {
 	for {
-		if err := unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED, nil); err != unix.EINTR {
+		if err := unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED|unix.WALL, nil); err != unix.EINTR {
 			return err
 		}
 	}

@@ -262,7 +262,8 @@ func closeFDs(fds ...int) {
 func (s *starter) closeOwn() {
 	closeFDs(s.control, s.status)
 	if s.group != nil {
-		s.group.home.put(s.group) // it holds no process
+		s.group.killed.Store(true)
+		_ = s.group.home.put(s.group) // it holds no process that lives on
 	}
 }
 

@@ -48,6 +48,9 @@ const (
 // it. The namespaces to make are in flags. When cgroup is not negative, the child is
 // born in the cgroup that this descriptor names.
 //
+// The child's end sends us no signal, so that a program that embeds us and waits for
+// any child of its own never takes one of ours: it is found with WALL only.
+//
 // When a call fails the child has ended but still waits to be reaped, so pidfd is
 // valid together with the error.
 func spawn(flags uintptr, cgroup int, list []Call) (pid, pidfd int, err error) {
@@ -56,11 +59,10 @@ func spawn(flags uintptr, cgroup int, list []Call) (pid, pidfd int, err error) {
 	pidfdAddr := uintptr(unsafe.Pointer(&call.pidfd))
 	if cgroup < 0 {
 		call.nr = syscall.SYS_CLONE
-		call.args = [5]uintptr{vforkFlags | flags | uintptr(syscall.SIGCHLD), 0, pidfdAddr}
+		call.args = [5]uintptr{vforkFlags | flags, 0, pidfdAddr}
 	} else {
 		call.clone3 = clone3Args{
-			flags: uint64(vforkFlags|flags) | cloneIntoCgroup, pidfd: uint64(pidfdAddr),
-			exitSignal: uint64(syscall.SIGCHLD), cgroup: uint64(cgroup),
+			flags: uint64(vforkFlags|flags) | cloneIntoCgroup, pidfd: uint64(pidfdAddr), cgroup: uint64(cgroup),
 		}
 		call.nr = sysClone3
 		call.args = [5]uintptr{uintptr(unsafe.Pointer(&call.clone3)), unsafe.Sizeof(call.clone3)}

@@ -1,0 +1,34 @@
+//go:build linux && (amd64 || arm64)
+
+package process
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func signalOf(c *exec.Cmd) syscall.Signal {
+	status, _ := c.ProcessState.Sys().(syscall.WaitStatus)
+	return status.Signal()
+}
+
+// zombies counts the children of this process that have ended and wait to be reaped.
+func zombies(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range entries {
+		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if _, after, ok := strings.Cut(string(stat), ") Z "); ok && strings.HasPrefix(after, strconv.Itoa(os.Getpid())+" ") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,202 @@
+//go:build linux && (amd64 || arm64)
+
+package process
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox"
+)
+
+// 32 calls run side by side. Each one is ended in turn; when it is answered nothing
+// of it lives, and nothing of its neighbours has been touched.
+func TestAnAnswerMeansDeadAndNeighboursLive(t *testing.T) {
+	eachContainment(t, func(t *testing.T, e *Engine) {
+		const n = 32
+		var markers [n]marker
+		var cancels [n]context.CancelFunc
+		var answered [n]chan error
+		var all sync.WaitGroup
+		defer all.Wait()
+		for i := range n {
+			markers[i] = newMarker(t, i)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			cancels[i], answered[i] = cancel, make(chan error, 1)
+			c, g := shell("%s trap '' TERM; wait; wait; sleep %s", escapees(markers[i]), markers[i]), confined()
+			g.Limits.Grace = 50 * time.Millisecond
+			all.Go(func() {
+				_, err := e.run(ctx, c, g)
+				answered[i] <- err
+			})
+		}
+		for i := range n {
+			waitFor(t, "all escapees run", 20*time.Second, func() bool { return markers[i].alive(t) >= escaped })
+		}
+		for i := range n {
+			cancels[i]()
+			if err := <-answered[i]; durward.KindOf(err) != durward.Cancelled {
+				t.Fatalf("call %d: %v", i, err)
+			}
+			if left := markers[i].alive(t); left != 0 {
+				t.Fatalf("call %d was answered and %d of its processes live", i, left)
+			}
+			if i+1 < n {
+				if now := markers[i+1].alive(t); now < escaped {
+					t.Fatalf("the end of call %d touched its neighbour: %d of %d live", i, now, escaped)
+				}
+			}
+		}
+	})
+}
+
+// A command that ends by itself takes with it what it left behind.
+func TestNothingOutlivesACommandThatExits(t *testing.T) {
+	eachContainment(t, func(t *testing.T, e *Engine) {
+		m := newMarker(t, 0)
+		began := time.Now()
+		r, err := e.run(t.Context(), shell("%s exit 5", escapees(m)), confined())
+		if err != nil || r.ExitStatus() != 5 {
+			t.Fatalf("exit %d, error %v", r.ExitStatus(), err)
+		}
+		if left := m.alive(t); left != 0 {
+			t.Fatalf("%d processes outlive the call", left)
+		}
+		t.Logf("answered after %s", time.Since(began))
+	})
+}
+
+// When the runtime is killed its commands are dead within a second.
+func TestTheRuntimesDeathIsTheirs(t *testing.T) {
+	eachContainment(t, func(t *testing.T, e *Engine) {
+		m := newMarker(t, 0)
+		self := exec.Command(os.Args[0], "-test.run=^TestRuntimeThatWillBeKilled$")
+		self.Env = append(os.Environ(), "DURWARD_TEST_MARKER="+string(m), "DURWARD_TEST_CONTAINMENT="+strings.SplitAfter(t.Name(), "/")[1])
+		out, err := self.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := self.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the calls of the other runtime run", 20*time.Second, func() bool { return m.alive(t) >= 8*escaped })
+		if err := self.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "they are dead", time.Second, func() bool { return m.alive(t) == 0 })
+		_, _ = bufio.NewReader(out).ReadString(0)
+		_ = self.Wait() // it was killed
+	})
+}
+
+// TestRuntimeThatWillBeKilled is the other runtime of the test above; by itself it
+// does nothing.
+func TestRuntimeThatWillBeKilled(t *testing.T) {
+	m := marker(os.Getenv("DURWARD_TEST_MARKER"))
+	if m == "" {
+		return
+	}
+	host := sandbox.ProbeAll().With(sandbox.Containment(os.Getenv("DURWARD_TEST_CONTAINMENT")))
+	e := New(Options{Host: func() sandbox.Host { return host }})
+	var all sync.WaitGroup
+	for range 8 {
+		c := shell("%s trap '' TERM; wait; wait; sleep %s", escapees(m), m)
+		all.Go(func() { _, _ = e.run(t.Context(), c, confined()) })
+	}
+	all.Wait()
+}
+
+// A process that holds the output open does not hold up the answer.
+func TestAHeldPipeDoesNotDelayTheAnswer(t *testing.T) {
+	eachContainment(t, func(t *testing.T, e *Engine) {
+		m := newMarker(t, 0)
+		began := time.Now()
+		r, err := e.run(t.Context(), shell("(trap '' TERM; exec sleep %s) & sleep 0.05; echo done", m), confined())
+		if err != nil || string(r.Stdout.Bytes()) != "done\n" {
+			t.Fatalf("%q, %v", r.Stdout.Bytes(), err)
+		}
+		if took := time.Since(began); took > 2*time.Second || m.alive(t) != 0 {
+			t.Fatalf("answered after %s with %d left", took, m.alive(t))
+		}
+	})
+}
+
+// Exit codes and signals are what a shell sees without us.
+func TestExitFidelity(t *testing.T) {
+	eachContainment(t, func(t *testing.T, e *Engine) {
+		for code := range 256 {
+			r, err := e.run(t.Context(), shell("exit %d", code), confined())
+			if err != nil || r.Exit == nil || *r.Exit != code || r.Signal != 0 {
+				t.Fatalf("exit %d: %+v, %v", code, r.ExitStatus(), err)
+			}
+		}
+		for _, name := range []string{"HUP", "TERM", "KILL", "SEGV", "ABRT"} {
+			c := shell("kill -%s $$", name)
+			bare := exec.Command(c.Argv[0], c.Argv[1:]...)
+			_ = bare.Run()
+			r, err := e.run(t.Context(), c, confined())
+			if want := int(signalOf(bare)); err != nil || r.Exit != nil || r.Signal != want {
+				t.Fatalf("%s: signal %d, want %d, %v", name, r.Signal, want, err)
+			}
+		}
+	})
+}
+
+// A thousand runs leave nothing behind.
+func TestRunsLeaveNothing(t *testing.T) {
+	eachContainment(t, func(t *testing.T, e *Engine) {
+		if _, err := e.run(t.Context(), call("true"), confined()); err != nil {
+			t.Fatal(err)
+		}
+		before := belongings(t, e)
+		for range 100 {
+			var batch sync.WaitGroup
+			for range 10 {
+				c := call("true")
+				batch.Go(func() {
+					if _, err := e.run(t.Context(), c, confined()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			batch.Wait()
+		}
+		if after := belongings(t, e); after != before {
+			t.Fatalf("before: %s; after: %s", before, after)
+		}
+	})
+}
+
+// belongings counts what this process holds: descriptors, children, private
+// directories.
+func belongings(t *testing.T, e *Engine) string {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]int{}
+	for _, fd := range fds {
+		to, _ := os.Readlink("/proc/self/fd/" + fd.Name())
+		named[strings.TrimRight(to, "0123456789[]")]++
+	}
+	for name := range named {
+		if strings.Contains(name, "cgroup") { // as many as calls ran at once, kept for later ones
+			delete(named, name)
+		}
+	}
+	private, err := os.ReadDir(e.scratch.dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(named, " children ", zombies(t), " private ", len(private))
+}
