@@ -263,9 +263,18 @@ func (p *program) verifyCommand() *cobra.Command {
 }
 
 func (p *program) verify(ctx context.Context, files []string) error {
-	dir, err := p.auditDir()
+	dir, exists, err := p.existingLog(false)
 	if err != nil {
 		return err
+	}
+	if !exists && len(files) == 0 {
+		return &durward.Error{
+			Reason: durward.AuditBroken, Hint: "name the folder of the log with " + varStateDir + ", or the log itself",
+			Err: fmt.Errorf("there is no log in %s", dir),
+		}
+	}
+	if !exists {
+		dir = "" // the files stand for themselves
 	}
 	summary, err := audit.Verify(ctx, dir, files...)
 	if p.json {

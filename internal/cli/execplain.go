@@ -20,7 +20,7 @@ func (x *execution) runPlain(ctx context.Context, signals *signals, h *house) er
 	}
 	input, err := x.input(ctx)
 	if err != nil {
-		return errors.Join(x.interrupted(signals, err), h.close())
+		return x.finish(h, signals, durward.Result{}, errors.Join(err, h.close()))
 	}
 	x.call.Stdin = input
 	var result durward.Result
@@ -99,14 +99,6 @@ func (x *execution) noInput(ctx context.Context) error {
 		}
 	}
 	return &durward.Error{Reason: durward.CallCancelled, Op: "read standard input", Err: context.Cause(ctx)}
-}
-
-// interrupted gives the exit status of the signal where err comes from one.
-func (x *execution) interrupted(s *signals, err error) error {
-	if durward.KindOf(err) == durward.Cancelled {
-		return exitStatus(s.status())
-	}
-	return err
 }
 
 // finish prints what came of a plain call and gives the exit status.
