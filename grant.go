@@ -258,7 +258,8 @@ const (
 	FieldLimits   GrantField = "limits"
 )
 
-// Asks lists the fields in which g asks for something to be held.
+// Asks lists the fields in which g asks for something to be held. Of an external
+// sandbox's network it asks nothing: the operator vouches for that.
 func (g Grant) Asks() []GrantField {
 	confined := g.Mode == ReadOnly || g.Mode == WorkspaceWrite
 	var fields []GrantField
@@ -268,7 +269,7 @@ func (g Grant) Asks() []GrantField {
 	}{
 		{FieldLevel, max(g.Level, g.MinLevel) > LevelNone},
 		{FieldFiles, confined || g.Files.asks()},
-		{FieldNetwork, confined || (g.Network.Mode != "" && g.Network.Mode != NetFull)},
+		{FieldNetwork, confined || (g.Mode != External && g.Network.Mode != "" && g.Network.Mode != NetFull)},
 		{FieldEnv, g.Env != nil || len(g.PrivateDir) > 0},
 		{FieldIdentity, g.Identity.Fixed},
 		{FieldLimits, g.Limits != Limits{}},
@@ -281,5 +282,5 @@ func (g Grant) Asks() []GrantField {
 }
 
 func (f Files) asks() bool {
-	return len(f.Read)+len(f.Write)+len(f.Deny)+len(f.Protect)+len(f.Exec) > 0 || f.CopyOnWrite || f.HostReadOnly
+	return len(f.Read)+len(f.Write)+len(f.Deny)+len(f.DenyGlobs)+len(f.Protect)+len(f.Exec) > 0 || f.CopyOnWrite || f.HostReadOnly
 }

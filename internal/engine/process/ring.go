@@ -22,6 +22,7 @@ type ring struct {
 	mu      sync.Mutex
 	chunks  []durward.Chunk // guarded by mu
 	bytes   int             // guarded by mu; sum of the chunks
+	unread  int             // guarded by mu; sum of those behind read
 	last    uint64          // guarded by mu; newest sequence number
 	read    uint64          // guarded by mu; newest sequence number that was read
 	ended   bool            // guarded by mu; no chunk will follow
@@ -51,14 +52,15 @@ func (r *ring) put(stream durward.Stream, p []byte) {
 func (r *ring) append(stream durward.Stream, p []byte) durward.Chunk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.flow && !r.ended && r.bytes+len(p) > r.limit && r.chunks[0].Seq > r.read {
+	for r.flow && r.unread > 0 && r.unread+len(p) > r.limit {
 		r.waitLocked()
 	}
 	r.last++
 	c := durward.Chunk{Seq: r.last, Stream: stream, Data: append([]byte(nil), p...)}
 	r.chunks = append(r.chunks, c)
 	r.bytes += len(p)
-	for r.bytes > r.limit {
+	r.unread += len(p)
+	for r.bytes > r.limit && (!r.flow || r.chunks[0].Seq <= r.read) {
 		r.bytes -= len(r.chunks[0].Data)
 		r.chunks = r.chunks[1:]
 	}
@@ -133,11 +135,22 @@ func (r *ring) look(after uint64, maxBytes int) (durward.Page, <-chan struct{}) 
 		page.Next = c.Seq
 	}
 	page.Ended = r.ended && page.Next >= r.last
-	if page.Next > r.read {
-		r.read = page.Next
-		r.changeLocked()
-	}
+	r.advanceLocked(page.Next)
 	return page, r.changed
+}
+
+// advanceLocked notes that everything up to a sequence number has been read.
+func (r *ring) advanceLocked(to uint64) {
+	if to <= r.read {
+		return
+	}
+	for _, c := range r.chunks {
+		if c.Seq > r.read && c.Seq <= to {
+			r.unread -= len(c.Data)
+		}
+	}
+	r.read = to
+	r.changeLocked()
 }
 
 // A streamSink feeds one stream of a run into a ring and keeps only the count.
