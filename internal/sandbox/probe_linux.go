@@ -23,17 +23,12 @@ const probeTime = 2 * time.Second
 
 func probe() Host {
 	h := newHost()
-	namespaces := h.try(PIDNamespace)
-	h.Trials = append(h.Trials, namespaces)
+	h.Trials = []Trial{h.try(PIDNamespace), {Cgroup, errNotNeeded}, {Subreaper, errNotNeeded}}
+	if h.Trials[0].Err != nil {
+		h.tryOthers()
+	}
 	h.UserNamespaceErr = h.tryUserNamespace()
 	h.UserNamespace = h.UserNamespaceErr == nil
-	group := Trial{Containment: Cgroup}
-	if namespaces.Err != nil {
-		group = h.tryCgroup()
-	} else {
-		group.Err = errNotNeeded
-	}
-	h.Trials = append(h.Trials, group, h.try(Subreaper))
 	return h
 }
 
@@ -43,14 +38,16 @@ var errNotNeeded = errors.New("not tried: a better one works")
 // a better one works. The answer is kept, too.
 var ProbeAll = sync.OnceValue(func() Host {
 	h := Probe()
-	h.Trials = slices.Clone(h.Trials)
-	for i, t := range h.Trials {
-		if t.Err == errNotNeeded {
-			h.Trials[i] = h.tryCgroup()
-		}
+	if h.Trials[1].Err == errNotNeeded {
+		h.Trials = slices.Clone(h.Trials)
+		h.tryOthers()
 	}
 	return h
 })
+
+func (h *Host) tryOthers() {
+	h.Trials[1], h.Trials[2] = h.tryCgroup(), h.try(Subreaper)
+}
 
 // Release frees what Probe made to be used again: call it when no command is running
 // any more and none will be.

@@ -275,6 +275,11 @@ func startError(err error) error {
 		return e
 	}
 	e.Rule = step.Step
+	if step.Errno == unix.E2BIG {
+		e.Reason = durward.ArgTooLong
+		e.Hint = "pass less in arguments and environment; the rest can go through the input"
+		return e
+	}
 	switch step.Step {
 	case stepReadDir:
 		e.Reason = durward.DirUnreadable

@@ -3,12 +3,15 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/durward/durward"
 )
 
 func signalOf(c *exec.Cmd) syscall.Signal {
@@ -32,3 +35,7 @@ func zombies(t *testing.T) int {
 	}
 	return n
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func asError(err error, into **durward.Error) bool { return errors.As(err, into) }

@@ -139,7 +139,7 @@ func TestExitFidelity(t *testing.T) {
 				t.Fatalf("exit %d: %+v, %v", code, r.ExitStatus(), err)
 			}
 		}
-		for _, name := range []string{"HUP", "TERM", "KILL", "SEGV", "ABRT"} {
+		for _, name := range []string{"TERM", "KILL", "SEGV", "ABRT", "USR2"} {
 			c := shell("kill -%s $$", name)
 			bare := exec.Command(c.Argv[0], c.Argv[1:]...)
 			_ = bare.Run()

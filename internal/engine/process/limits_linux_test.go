@@ -1,0 +1,150 @@
+//go:build linux && (amd64 || arm64)
+
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/durward/durward"
+)
+
+// Each limit ends the command it is meant for, by its own name, and the tree is dead.
+func TestLimits(t *testing.T) {
+	tests := []struct {
+		name   string
+		script string
+		limit  func(*durward.Grant)
+		reason durward.Reason
+		cause  durward.Cause
+	}{
+		{
+			"processor time of one", "while :; do :; done; sleep %s",
+			func(g *durward.Grant) { g.Limits.CPU = 200 * time.Millisecond }, durward.LimitCPU, durward.CauseLimitCPU,
+		},
+		{
+			"processor time of many", "for i in 1 2 3 4; do (while :; do :; done) & done; wait; sleep %s",
+			func(g *durward.Grant) { g.Limits.CPU = 400 * time.Millisecond }, durward.LimitCPU, durward.CauseLimitCPU,
+		},
+		{
+			"memory of one", "head -c 300000000 /dev/zero | tail; sleep %s",
+			func(g *durward.Grant) { g.Limits.Memory = 64 << 20 }, durward.LimitMemory, durward.CauseLimitMemory,
+		},
+		{
+			"memory of many", "for i in 1 2 3 4; do (head -c 40000000 /dev/zero; sleep 5) | tail & done; wait; sleep %s",
+			func(g *durward.Grant) { g.Limits.Memory = 64 << 20 }, durward.LimitMemory, durward.CauseLimitMemory,
+		},
+		{
+			"output produced", "yes; sleep %s",
+			func(g *durward.Grant) { g.Limits.OutputHard = 1 << 20 }, durward.LimitOutput, durward.CauseLimitOutput,
+		},
+		{
+			"output refused", "yes; sleep %s",
+			func(g *durward.Grant) { g.Keep, g.Limits.Output = durward.KeepRefuse, 1000 }, durward.OutputTooLarge, durward.CauseLimitOutput,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			e, m, g := newEngine(t, nil), newMarker(t, 0), confined()
+			test.limit(&g)
+			r, err := e.run(t.Context(), shell(test.script, m), g)
+			if durward.ReasonOf(err) != test.reason {
+				t.Fatalf("error %v, want reason %s", err, test.reason)
+			}
+			if r.Report == nil || r.Report.End.Cause != test.cause || r.Report.End.KilledBy == nil {
+				t.Fatalf("report %+v, want cause %s", r.Report, test.cause)
+			}
+			if left := m.alive(t); left != 0 {
+				t.Fatalf("%d processes live", left)
+			}
+		})
+	}
+}
+
+// Exactly the limit is no breach; one byte more is.
+func TestOutputAtTheLimitIsNotRefused(t *testing.T) {
+	e, g := newEngine(t, nil), confined()
+	g.Keep, g.Limits.Output = durward.KeepRefuse, 1000
+	r, err := e.run(t.Context(), shell("head -c 600 /dev/zero; head -c 400 /dev/zero >&2"), g)
+	if err != nil || len(r.Stdout.Bytes()) != 600 || len(r.Stderr.Bytes()) != 400 {
+		t.Fatalf("%d + %d bytes, %v", len(r.Stdout.Bytes()), len(r.Stderr.Bytes()), err)
+	}
+	if _, err = e.run(t.Context(), shell("head -c 600 /dev/zero; head -c 401 /dev/zero >&2"), g); durward.KindOf(err) != durward.TooLarge {
+		t.Fatalf("one byte over the limit: %v", err)
+	}
+}
+
+// What is kept is exact, and what is dropped is counted exactly.
+func TestKeptOutputIsExact(t *testing.T) {
+	e := newEngine(t, nil)
+	all := &bytes.Buffer{}
+	for i := range 20000 {
+		fmt.Fprintf(all, "%d\n", i+1)
+	}
+	for _, keep := range []durward.Keep{durward.KeepHead, durward.KeepHeadTail} {
+		for _, limit := range []int64{1, 2, 999, 1000, int64(all.Len()) - 1, int64(all.Len()), 1 << 20} {
+			g := confined()
+			g.Keep, g.Limits.Output = keep, limit
+			r, err := e.run(t.Context(), shell("seq 20000"), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := r.Stdout
+			if got.Total != int64(all.Len()) || got.Dropped() != max(0, got.Total-limit) {
+				t.Fatalf("%s %d: total %d, dropped %d", keep, limit, got.Total, got.Dropped())
+			}
+			if !bytes.HasPrefix(all.Bytes(), got.Head) || !bytes.HasSuffix(all.Bytes(), got.Tail) {
+				t.Fatalf("%s %d: head or tail is not the stream's", keep, limit)
+			}
+			if keep == durward.KeepHead && len(got.Tail) != 0 {
+				t.Fatalf("head keeps a tail of %d", len(got.Tail))
+			}
+		}
+	}
+}
+
+// More processes than allowed cannot be made; the command goes on.
+func TestProcessLimit(t *testing.T) {
+	e, g := newEngine(t, nil), confined()
+	g.Limits.Pids = 12
+	r, err := e.run(t.Context(), shell("for i in $(seq 40); do sleep 5 2>/dev/null & done 2>/dev/null; echo went on; jobs | wc -l"), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held := r.Report.Guarantees[durward.Pids]; held.Held != durward.HeldKernel {
+		t.Fatalf("pids is held by %s here", held.Held)
+	}
+	if out := string(r.Stdout.Bytes()); strings.Contains(out, "40") {
+		t.Fatalf("40 processes were made: %q", out)
+	}
+}
+
+// A fork bomb is ended by the clock like anything else.
+func TestForkBomb(t *testing.T) {
+	e, g, m := newEngine(t, nil), confined(), newMarker(t, 0)
+	g.Limits.Pids = 64
+	began := time.Now()
+	ctx, cancel := contextFor(t, 300*time.Millisecond)
+	defer cancel()
+	g.Limits.Grace = 50 * time.Millisecond
+	_, err := e.run(ctx, shell(": %s; b() { b | b & }; b; sleep 60", m), g)
+	if durward.KindOf(err) != durward.Timeout || m.alive(t) != 0 {
+		t.Fatalf("%v after %s with %d left", err, time.Since(began), m.alive(t))
+	}
+}
+
+// The resource limits of the grant are those the command sees.
+func TestResourceLimits(t *testing.T) {
+	e, g := newEngine(t, nil), confined()
+	g.Limits.OpenFiles, g.Limits.FileSize, g.Limits.AddressSpace = 77, 4096, 512<<20
+	r, err := e.run(t.Context(), shell("ulimit -n; ulimit -f; ulimit -v; ulimit -c; head -c 5000 /dev/zero > $HOME/f; wc -c < $HOME/f"), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(string(r.Stdout.Bytes())); strings.Join(got, " ") != "77 8 524288 0 4096" {
+		t.Fatalf("open files, blocks, kilobytes, core, bytes written: %v", got)
+	}
+}

@@ -1,0 +1,271 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := ProbeAll().Release(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// A trial is one request with what it needs to be started.
+type trial struct {
+	request Request
+	host    Host
+	null    *os.File
+	marker  string // the file that the command would make
+}
+
+func newTrial(t *testing.T, h Host) *trial {
+	t.Helper()
+	top := t.TempDir()
+	for dir := top; dir != os.TempDir(); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.Open(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := FindProgram("touch", "/usr/bin:/bin", "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { null.Close(); dir.Close(); program.Close() })
+	limits := durward.DefaultLimits()
+	limits.AddressSpace = 1 << 30
+	return &trial{
+		host: h, null: null, marker: filepath.Join(top, "ran"),
+		request: Request{
+			Argv: []string{"touch", filepath.Join(top, "ran")}, Program: program, Dir: dir,
+			Grant: durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: limits},
+		},
+	}
+}
+
+func (r *trial) compile(t *testing.T) Plan {
+	t.Helper()
+	p, err := Compile(r.request, r.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// start starts the plan and waits for its end; the error is that of the start, early
+// or late.
+func (r *trial) start(p Plan) error {
+	proc, err := Start(p, r.request, Stdio{r.null, r.null, r.null}, r.host)
+	if err != nil {
+		return err
+	}
+	<-proc.Exited()
+	proc.Kill()
+	return errors.Join(proc.Exit().Err, proc.Close())
+}
+
+func (r *trial) ran() bool {
+	_, err := os.Stat(r.marker)
+	return err == nil
+}
+
+func eachTrial(t *testing.T, test func(t *testing.T, r *trial)) {
+	h := ProbeAll()
+	for _, c := range h.Trials {
+		if c.Err != nil {
+			t.Logf("%s is not to be had here: %v", c.Containment, c.Err)
+			continue
+		}
+		for _, follow := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/follow=%v", c.Containment, follow), func(t *testing.T) {
+				r := newTrial(t, h.With(c.Containment))
+				r.request.Follow = follow
+				test(t, r)
+			})
+		}
+	}
+}
+
+// A plan as it is compiled runs the command.
+func TestPlanRuns(t *testing.T) {
+	eachTrial(t, func(t *testing.T, r *trial) {
+		if err := r.start(r.compile(t)); err != nil || !r.ran() {
+			t.Fatalf("%v; ran: %v", err, r.ran())
+		}
+	})
+}
+
+// noSuchCall is a system call that every kernel answers with ENOSYS.
+const noSuchCall = 4000
+
+// Each step in turn is made to fail by the kernel. The start names it, the command
+// has not run, and nothing is left.
+func TestEachFailingStepStopsTheStart(t *testing.T) {
+	eachTrial(t, func(t *testing.T, r *trial) {
+		lists := []func(*Plan) *[]Call{
+			func(p *Plan) *[]Call { return &p.Share }, func(p *Plan) *[]Call { return &p.Before },
+			func(p *Plan) *[]Call { return &p.Command },
+		}
+		steps := 0
+		for _, list := range lists {
+			for i := range *list(new(r.compile(t))) {
+				p := r.compile(t)
+				calls := slices.Clone(*list(&p))
+				calls[i].NR = noSuchCall
+				*list(&p) = calls
+				err := r.start(p)
+				if calls[i].Allow == AnyError {
+					continue
+				}
+				steps++
+				var step *StepError
+				if !errors.As(err, &step) || step.Step != calls[i].Name || step.Errno != unix.ENOSYS {
+					t.Errorf("%s: %v", calls[i].Name, err)
+				}
+				if r.ran() {
+					t.Fatalf("the command ran although %q failed", calls[i].Name)
+				}
+			}
+		}
+		if steps < 8 {
+			t.Fatalf("only %d steps were tried", steps)
+		}
+		if left := ourChildren(t); len(left) > 0 {
+			t.Fatalf("left behind: %v", left)
+		}
+	})
+}
+
+// ourChildren lists our children but for the watchdog, dead ones included.
+func ourChildren(t *testing.T) []string {
+	t.Helper()
+	var left []string
+	for _, pid := range children(os.Getpid()) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if !strings.HasPrefix(string(line), "durward-watchdog") {
+			left = append(left, fmt.Sprintf("%d %q", pid, line))
+		}
+	}
+	return left
+}
+
+// The plan is data: compiling twice gives the same text, and it names what happens.
+func TestPlanPrints(t *testing.T) {
+	eachTrial(t, func(t *testing.T, r *trial) {
+		text := r.compile(t).String()
+		if again := r.compile(t).String(); again != text {
+			t.Fatalf("two plans for one request:\n%s\n%s", text, again)
+		}
+		for _, want := range []string{"own session: setsid()", "umask: umask(63)", "open files: prlimit64(0, ", "execute the program: execveat("} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+	})
+}
+
+// What the grant requires and level 0 does not hold is refused, unless the grant is a
+// default that may step down; then the report names it.
+func TestRequire(t *testing.T) {
+	r := newTrial(t, Probe())
+	kernel := durward.Requirement{Guarantee: durward.Kill, Kernel: true}
+	for _, test := range []struct {
+		name    string
+		grant   durward.Grant
+		refused bool
+	}{
+		{"kill by the kernel", durward.Grant{Require: []durward.Requirement{kernel}}, false},
+		{"files", durward.Grant{Require: []durward.Requirement{{Guarantee: durward.FSWrite}}}, true},
+		{"files of a default", durward.Grant{StepDown: true, Require: []durward.Requirement{{Guarantee: durward.FSWrite}}}, false},
+		{"files of a default, firmly", durward.Grant{StepDown: true, Require: []durward.Requirement{{Guarantee: durward.FSWrite, Firm: true}}}, true},
+		{"memory by the runtime", durward.Grant{Limits: durward.DefaultLimits(), Require: []durward.Requirement{{Guarantee: durward.Mem}}}, false},
+		{"memory by the kernel", durward.Grant{Limits: durward.DefaultLimits(), Require: []durward.Requirement{{Guarantee: durward.Mem, Kernel: true}}}, true},
+		{"level 1", durward.Grant{Level: durward.LevelRestrict}, true},
+		{"at least level 2", durward.Grant{MinLevel: durward.LevelIsolate}, true},
+		{"a vouched sandbox", durward.Grant{Mode: durward.External, Require: []durward.Requirement{{Guarantee: durward.FSWrite}}}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			request := r.request
+			request.Grant = test.grant
+			p, err := Compile(request, r.host)
+			if refused := durward.ReasonOf(err) == durward.SandboxUnavailable; refused != test.refused || (err != nil) != test.refused {
+				t.Fatalf("%v", err)
+			}
+			if test.grant.StepDown && !test.refused && !slices.ContainsFunc(p.Report.Weak, func(s string) bool { return strings.HasPrefix(s, "fs.write") }) {
+				t.Fatalf("the report does not name what is missing: %v", p.Report.Weak)
+			}
+		})
+	}
+}
+
+// Without a containment nothing is run.
+func TestNoContainmentNoCommand(t *testing.T) {
+	r := newTrial(t, Probe())
+	r.host.Trials = []Trial{{PIDNamespace, syscall.EPERM}, {Cgroup, syscall.EPERM}, {Subreaper, syscall.EPERM}}
+	if _, err := Compile(r.request, r.host); durward.ReasonOf(err) != durward.SandboxUnavailable {
+		t.Fatalf("%v", err)
+	}
+}
+
+// The reaper that is told to end does so even while a crowd of processes comes and
+// goes, and whoever stops it is told to go on.
+func TestKillIsPrompt(t *testing.T) {
+	h := ProbeAll()
+	for _, c := range h.Trials {
+		if c.Err != nil {
+			continue
+		}
+		r := newTrial(t, h.With(c.Containment))
+		program, err := FindProgram("sh", "/usr/bin:/bin", "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		r.request.Program, r.request.Argv = program, []string{"sh", "-c", "kill -STOP $PPID; while :; do (sleep 0.001 & sleep 0.001) & sleep 0.002; done"}
+		r.request.Follow = true
+		p, err := Start(r.compile(t), r.request, Stdio{r.null, r.null, r.null}, r.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(100*time.Millisecond, p.Kill)
+		select {
+		case <-p.Gone():
+		case <-time.After(5 * time.Second):
+			t.Fatalf("%s: the tree lives on", c.Containment)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
