@@ -72,7 +72,7 @@ func build(policy core.Policy, recorder core.Recorder) (*house, error) {
 // close waits for the calls in flight and frees everything.
 func (h *house) close() error {
 	h.Shutdown(context.Background())
-	err := h.engine.Close()
+	err := errors.Join(h.engine.Close(), sandbox.Probe().Release())
 	if h.log != nil {
 		err = errors.Join(err, h.log.Close())
 	}
