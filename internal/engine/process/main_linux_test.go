@@ -47,7 +47,7 @@ func newEngine(t *testing.T, host func() sandbox.Host) *Engine {
 // openToAll lets any user pass through a directory of the test, and its parents.
 func openToAll(t *testing.T, dir string) {
 	t.Helper()
-	for ; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+	for ; dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

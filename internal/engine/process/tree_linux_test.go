@@ -80,7 +80,9 @@ func TestTheRuntimesDeathIsTheirs(t *testing.T) {
 	eachContainment(t, func(t *testing.T, e *Engine) {
 		m := newMarker(t, 0)
 		self := exec.Command(os.Args[0], "-test.run=^TestRuntimeThatWillBeKilled$")
-		self.Env = append(os.Environ(), "DURWARD_TEST_MARKER="+string(m), "DURWARD_TEST_CONTAINMENT="+strings.SplitAfter(t.Name(), "/")[1])
+		tmp := t.TempDir()
+		openToAll(t, tmp)
+		self.Env = append(os.Environ(), "TMPDIR="+tmp, "DURWARD_TEST_MARKER="+string(m), "DURWARD_TEST_CONTAINMENT="+strings.SplitAfter(t.Name(), "/")[1])
 		out, err := self.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
