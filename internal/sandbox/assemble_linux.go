@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"sync"
 	"unsafe"
 )
 
@@ -33,15 +34,32 @@ type assembler struct {
 	argv, envp uintptr
 }
 
-// assembleHere lays a list out in memory of our own. The memory must be kept alive
-// while the address is in use.
-func assembleHere(list []Call) (memory []uint64, addr uintptr) {
-	var size assembler
-	size.list(list)
-	memory = make([]uint64, len(size.buf)/wordSize)
-	base := unsafe.Pointer(unsafe.SliceData(memory))
-	a := assembler{base: uintptr(base), buf: unsafe.Slice((*byte)(base), len(size.buf))[:0]}
-	return memory, a.list(list)
+// An arena is memory of our own for a list. It does not move, and holds no pointer
+// that the collector would have to know.
+type arena []uint64
+
+// usualArena fits all but the longest command lines.
+const usualArena = 16 << 10
+
+var arenas = sync.Pool{New: func() any {
+	a := make(arena, usualArena/wordSize)
+	return &a
+}}
+
+// assembleHere lays a list out in memory of our own. The memory goes back to arenas
+// when nobody uses the address any more.
+func assembleHere(list []Call) (memory *arena, addr uintptr) {
+	memory = arenas.Get().(*arena)
+	for {
+		base := unsafe.Pointer(unsafe.SliceData(*memory))
+		size := len(*memory) * wordSize
+		a := assembler{base: uintptr(base), buf: unsafe.Slice((*byte)(base), size)[:0]}
+		if addr = a.list(list); len(a.buf) <= size {
+			return memory, addr
+		}
+		larger := make(arena, 2*len(a.buf)/wordSize)
+		memory = &larger // what was appended beyond the end stands elsewhere
+	}
 }
 
 // list appends the data of the calls and then their steps, and gives the address of

@@ -89,7 +89,7 @@ func (p *Process) Signal(s syscall.Signal) error {
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.closed || p.isGone() {
 		return
 	}
 	if p.plan.direct {
@@ -101,6 +101,15 @@ func (p *Process) Kill() {
 	p.dropControl()
 	if p.backstop == nil {
 		p.backstop = time.AfterFunc(backstopTime, p.force)
+	}
+}
+
+func (p *Process) isGone() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
 	}
 }
 

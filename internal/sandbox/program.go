@@ -3,7 +3,6 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,20 +75,6 @@ func openProgram(path string) (*Program, error) {
 		return nil, programError(path, err)
 	}
 	return &Program{Path: physical, file: f, info: info, script: isScript(physical, info)}, nil
-}
-
-// isScript reports whether the file begins with "#!". A file that cannot be read is
-// none: its interpreter could not read it either.
-func isScript(path string, info os.FileInfo) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var head [2]byte
-	_, err = io.ReadFull(f, head[:])
-	same, statErr := f.Stat()
-	return err == nil && statErr == nil && os.SameFile(info, same) && string(head[:]) == "#!"
 }
 
 // unchanged reports whether Path still names the opened file.

@@ -114,7 +114,8 @@ func (l reaperLists) encode() ([]byte, error) {
 		},
 		pause: unix.Timespec{Nsec: 1e6},
 	}
-	a := assembler{base: reaperBase + header, buf: make([]byte, 0, usualBlock)}
+	block := append(make([]byte, 0, usualBlock), unsafe.Slice((*byte)(unsafe.Pointer(&b)), header)...)
+	a := assembler{base: reaperBase, buf: block}
 	b.before = uint64(a.list(l.before))
 	b.command = uint64(a.list(l.command))
 	b.after = uint64(a.list(l.after))
@@ -129,12 +130,12 @@ func (l reaperLists) encode() ([]byte, error) {
 	if b.argv == 0 {
 		b.argv, b.envp = unused, unused
 	}
-	if header+uintptr(len(a.buf)) > blockMax {
+	if len(a.buf) > blockMax {
 		return nil, errBlockTooLarge
 	}
-	b.size = uint64(header) + uint64(len(a.buf))
-	head := unsafe.Slice((*byte)(unsafe.Pointer(&b)), header)
-	return append(append(make([]byte, 0, b.size), head...), a.buf...), nil
+	b.size = uint64(len(a.buf))
+	copy(a.buf, unsafe.Slice((*byte)(unsafe.Pointer(&b)), header))
+	return a.buf, nil
 }
 
 func flag(b bool) uint64 {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -221,24 +220,6 @@ func fdOf(f *os.File) int {
 		_ = c.Control(func(n uintptr) { fd = int(n) })
 	}
 	return fd
-}
-
-// defaultSignals gives the signals that this process ignores their default action
-// back: that much is inherited through an exec.
-func defaultSignals() []Call {
-	const ignore = 1
-	type sigaction [4]uint64 // handler, flags, restorer, mask
-	var calls []Call
-	for n := range 64 {
-		var old sigaction
-		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n+1), 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0)
-		if errno == 0 && old[0] == ignore {
-			calls = append(calls, Call{Name: "default signals", NR: unix.SYS_RT_SIGACTION, Args: []Arg{
-				number(n + 1), data(make([]byte, unsafe.Sizeof(old))), number(0), number(8),
-			}})
-		}
-	}
-	return calls
 }
 
 // reapFailed waits for a child whose list failed; it has ended already.

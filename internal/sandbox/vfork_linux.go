@@ -69,6 +69,7 @@ func spawn(flags uintptr, cgroup int, list []Call) (pid, pidfd int, err error) {
 	}
 	pid = vfork(call)
 	runtime.KeepAlive(code)
+	arenas.Put(code)
 	if pid < 0 {
 		return -1, -1, &StepError{Step: "clone", Errno: syscall.Errno(-pid)}
 	}
