@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command bench measures what durward costs and prints each figure as a ratio to a
 // floor that is measured in the same run, the two taking turns.
 //

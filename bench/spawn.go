@@ -1,6 +1,9 @@
+//go:build linux
+
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -48,27 +51,37 @@ type spawner struct {
 	host sandbox.Host
 }
 
+// measure compares each containment with the bare spawn. The first row of it is level
+// 0 as its own mode has it: the runtime's own user. The second changes the user and
+// limits the number of processes, which takes a user namespace.
 func (s spawner) measure(rounds int, heap string) error {
-	confined := durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: durward.DefaultLimits()}
 	wide := durward.Grant{Mode: durward.DangerFullAccess, Limits: durward.DefaultLimits()}
-	names := []string{"bare"}
-	bars := []string{""}
-	funcs := []func() error{s.bare}
+	other := durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: durward.DefaultLimits()}
+	names, bars, funcs := []string{"bare"}, []string{""}, []func() error{s.bare}
+	add := func(name, bar string, g durward.Grant, h sandbox.Host) error {
+		spawn, err := s.level0(g, h)
+		names, bars, funcs = append(names, name), append(bars, bar), append(funcs, spawn)
+		return err
+	}
 	for _, t := range s.host.Trials {
 		if t.Err != nil {
 			fmt.Fprintf(os.Stderr, "bench: %s is not measured: %v\n", t.Containment, t.Err)
 			continue
 		}
-		bar, g := "<= 1.8 x", wide
+		host := s.host.With(t.Containment)
+		var err error
 		switch t.Containment {
 		case sandbox.PIDNamespace:
-			bar, g = "<= 3 x", confined
+			err = errors.Join(add("PID namespace and reaper", "<= 3 x", wide, host),
+				add("the same, another user, process limit", "", other, host))
+		case sandbox.Cgroup:
+			err = add("no namespace, cgroup", "<= 1.8 x", wide, host)
 		case sandbox.Subreaper:
-			bar = "(with a reaper)"
+			err = add("no namespace, subreaper", "", wide, host)
 		}
-		host := s.host.With(t.Containment)
-		names, bars = append(names, string(t.Containment)), append(bars, bar)
-		funcs = append(funcs, func() error { return s.level0(g, host) })
+		if err != nil {
+			return err
+		}
 	}
 	m, err := interleaved(rounds, funcs...)
 	if err != nil {
@@ -92,27 +105,27 @@ func (s spawner) bare() error {
 	return err
 }
 
-func (s spawner) level0(g durward.Grant, h sandbox.Host) error {
+// level0 prepares a call once and gives a function that spawns it, waits for its end
+// and frees it.
+func (s spawner) level0(g durward.Grant, h sandbox.Host) (func() error, error) {
 	dir, err := os.Open("/")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer dir.Close()
 	program, err := sandbox.FindProgram(s.nop, "", "/")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer program.Close()
 	r := sandbox.Request{Argv: []string{s.nop}, Program: program, Dir: dir, Grant: g}
 	plan, err := sandbox.Compile(r, h)
-	if err != nil {
-		return err
-	}
-	p, err := sandbox.Start(plan, r, sandbox.Stdio{Stdin: s.null, Stdout: s.null, Stderr: s.null}, h)
-	if err != nil {
-		return err
-	}
-	<-p.Exited()
-	p.Kill()
-	return p.Close()
+	stdio := sandbox.Stdio{Stdin: s.null, Stdout: s.null, Stderr: s.null}
+	return func() error {
+		p, err := sandbox.Start(plan, r, stdio, h)
+		if err != nil {
+			return err
+		}
+		<-p.Exited()
+		p.Kill()
+		return errors.Join(p.Exit().Err, p.Close())
+	}, err
 }

@@ -87,12 +87,7 @@ func (a *assembler) list(calls []Call) uintptr {
 		}
 	}
 	for i, c := range calls {
-		a.word(uint64(c.NR))
-		for _, v := range args[i] {
-			a.word(uint64(v))
-		}
-		a.word(uint64(out[i]))
-		a.word(uint64(c.Allow))
+		a.step(step{nr: c.NR, args: args[i], out: out[i], allow: uintptr(c.Allow)})
 	}
 	a.word(endOfList)
 	return first
@@ -132,6 +127,10 @@ func (a *assembler) bytes(b []byte) uintptr {
 	a.buf = append(a.buf, b...)
 	a.align()
 	return addr
+}
+
+func (a *assembler) step(s step) {
+	a.buf = append(a.buf, unsafe.Slice((*byte)(unsafe.Pointer(&s)), unsafe.Sizeof(s))...)
 }
 
 func (a *assembler) next() uintptr { return a.base + uintptr(len(a.buf)) }

@@ -19,7 +19,10 @@ import (
 // into an ELF file in memory when first needed, so that nothing has to be built with
 // another tool, shipped beside us or found on a disk.
 
+//lint:ignore U1000 its text is copied
 func reaper()
+
+//lint:ignore U1000 its text is copied
 func orphan()
 
 // reaperText and orphanText give the first instruction of each program.

@@ -49,7 +49,9 @@ type starter struct {
 
 func (s *starter) start(h Host) (*Process, error) {
 	place := []placement{
-		{fdOf(s.stdio.Stdin), 0}, {fdOf(s.stdio.Stdout), 1}, {fdOf(s.stdio.Stderr), 2},
+		{fdOf(s.stdio.Stdin), 0},
+		{fdOf(s.stdio.Stdout), 1},
+		{fdOf(s.stdio.Stderr), 2},
 		{fdOf(s.request.Program.file), reaperProgramFD},
 	}
 	born := -1

@@ -15,7 +15,9 @@ type vforkCall struct {
 	args [5]uintptr
 	list uintptr // run by the child; its last step executes a program
 	// block is the mask during the call, mask the one that was in force before.
-	block, mask uint64
+	block uint64
+	//lint:ignore U1000 the assembly keeps it
+	mask uint64
 	// failStep and failErrno are written by a child whose step failed.
 	failStep, failErrno uintptr
 
