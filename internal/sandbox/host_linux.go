@@ -22,6 +22,8 @@ type Host struct {
 	UserNamespace bool
 	// UserNamespaceErr says why not.
 	UserNamespaceErr error
+	// Keyrings is set when this kernel has keys and lets us use them.
+	Keyrings bool
 	// MaxLimits are the runtime's own hard limits, by resource number.
 	MaxLimits map[int]uint64
 
@@ -60,6 +62,8 @@ func (h Host) With(c Containment) Host {
 func newHost() Host {
 	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), MaxLimits: make(map[int]uint64)}
 	h.HostUID = hostUID(h.UID)
+	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
+	h.Keyrings = err != unix.ENOSYS && err != unix.EPERM // what we cannot use, nobody inherits
 	for _, r := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE, unix.RLIMIT_AS, unix.RLIMIT_CPU, unix.RLIMIT_NPROC} {
 		var l unix.Rlimit
 		if unix.Prlimit(0, r, nil, &l) == nil {

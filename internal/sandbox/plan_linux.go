@@ -160,6 +160,9 @@ func commandCalls(r Request, h Host, id identity, ownUsers bool) []Call {
 		Call{Name: "umask", NR: unix.SYS_UMASK, Args: []Arg{number(0o077)}},
 		Call{Name: "nice", NR: unix.SYS_SETPRIORITY, Args: []Arg{number(unix.PRIO_PROCESS), number(0), number(0)}, Allow: unix.EACCES},
 	)
+	if h.Keyrings {
+		calls = append(calls, Call{Name: "own session keyring", NR: unix.SYS_KEYCTL, Args: []Arg{number(unix.KEYCTL_JOIN_SESSION_KEYRING), number(0)}})
+	}
 	calls = append(calls, limitCalls(r.Grant.Limits, h)...)
 	if id.change {
 		calls = append(calls, dropCalls(id)...)

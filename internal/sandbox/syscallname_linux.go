@@ -31,6 +31,8 @@ func syscallName(nr uintptr) string {
 		return "fcntl"
 	case unix.SYS_IOCTL:
 		return "ioctl"
+	case unix.SYS_KEYCTL:
+		return "keyctl"
 	case unix.SYS_MMAP:
 		return "mmap"
 	case unix.SYS_OPENAT:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,6 +90,29 @@ func TestProcessStateIsFresh(t *testing.T) {
 			t.Errorf("group, session, terminal, nice: %s %s %s %s", f[2], f[3], f[4], f[16])
 		}
 	})
+}
+
+// A key in our session keyring is not in the command's.
+func TestNoKeyringIsInherited(t *testing.T) {
+	runtime.LockOSThread() // a session keyring belongs to a thread; this one ends with the test
+	if _, err := unix.KeyctlJoinSessionKeyring("durward-test"); err != nil {
+		t.Logf("no keyrings here: %v", err)
+		return
+	}
+	if _, err := unix.AddKey("user", "durward-test-secret", []byte("x"), unix.KEY_SPEC_SESSION_KEYRING); err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile("/proc/thread-self/root/proc/keys")
+	if err != nil || !bytes.Contains(own, []byte("durward-test-secret")) {
+		t.Fatalf("the key is not in our own keyring: %v", err)
+	}
+	r, err := newEngine(t, nil).run(t.Context(), call("cat", "/proc/keys"), confined())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(r.Stdout.Bytes(), []byte("durward-test-secret")) {
+		t.Fatalf("the command has our key:\n%s", r.Stdout.Bytes())
+	}
 }
 
 // A root runtime's command is somebody else; anybody else's is themselves.
