@@ -99,7 +99,11 @@ func TestNoKeyringIsInherited(t *testing.T) {
 		t.Logf("no keyrings here: %v", err)
 		return
 	}
-	if _, err := unix.AddKey("user", "durward-test-secret", []byte("x"), unix.KEY_SPEC_SESSION_KEYRING); err != nil {
+	key, err := unix.AddKey("user", "durward-test-secret", []byte("x"), unix.KEY_SPEC_SESSION_KEYRING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.KeyctlSetperm(key, 0x3f000000); err != nil { // for who has it in a keyring, not for who owns it
 		t.Fatal(err)
 	}
 	own, err := os.ReadFile("/proc/thread-self/root/proc/keys")
