@@ -61,7 +61,7 @@ func isJSON(file string, data []byte) bool {
 }
 
 // checkText refuses what no document may hold anywhere: bytes that are not UTF-8, and
-// control characters, which an editor does not show.
+// characters that make an editor show something else than what is read.
 func (p *parser) checkText(data []byte) bool {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -72,8 +72,26 @@ func (p *parser) checkText(data []byte) bool {
 		case unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t':
 			p.problems.Add(p.at(data, i), "control character U+%04X", r)
 			return false
+		case r == '\r' && !bytes.HasPrefix(data[i:], []byte("\r\n")):
+			p.problems.Add(p.at(data, i), "carriage return without a newline, which not every editor shows as a new line")
+			return false
+		case deceives(r):
+			p.problems.Add(p.at(data, i), "character U+%04X, which breaks a line or reorders text unseen", r)
+			return false
 		}
 		i += size
+	}
+	return true
+}
+
+// deceives reports whether a character ends a line for YAML and not for an editor, or
+// changes the order in which text is shown.
+func deceives(r rune) bool {
+	switch {
+	case r == 0x2028, r == 0x2029: // line and paragraph separator
+	case r == 0x061c, r == 0x200e, r == 0x200f, 0x202a <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069: // bidirectional controls
+	default:
+		return false
 	}
 	return true
 }

@@ -171,3 +171,16 @@ func TestPlacesInJSONCountCharacters(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What an editor shows as a comment is not read as a member.
+func TestTextThatDeceivesIsRefused(t *testing.T) {
+	for _, hidden := range []string{"\u2028", "\u2029", "\r", "\u0085", "\u202e", "\u2066", "\u200f"} {
+		_, err := config.Parse("policy.yaml", []byte("a: 1\n# harmless"+hidden+"b: 2\n"))
+		if err == nil || !strings.Contains(err.Error(), "policy.yaml:2:") {
+			t.Errorf("%+q: %v", hidden, err)
+		}
+	}
+	if _, err := config.Parse("policy.yaml", []byte("a: 1\r\nb: 2\r\n")); err != nil {
+		t.Errorf("lines that end in CR LF: %v", err)
+	}
+}

@@ -166,6 +166,9 @@ func (r *run) await(ctx context.Context) error {
 	for {
 		select {
 		case <-r.proc.Exited():
+			if ctx.Err() != nil && r.proc.Exit().Err == nil {
+				return r.stopped(ctx) // we were asleep when the time was up
+			}
 			return r.exited()
 		case <-ctx.Done():
 			return r.stopped(ctx)
