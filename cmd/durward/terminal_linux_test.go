@@ -187,3 +187,15 @@ func running(word string) bool {
 	}
 	return false
 }
+
+// TestATerminalObeysNoOutputThatWasHeld prints a title for the window; only a stream,
+// whose command was given the terminal, may set it.
+func TestATerminalObeysNoOutputThatWasHeld(t *testing.T) {
+	d := sit(t, "exec", "-q", "--", "printf", `a\tb\n\033]0;mine\007`)
+	d.reads("a\tb\r\n" + `\x1b]0;mine\x07`)
+	d.ends(0)
+	out, err := program(t, "exec", "-q", "--", "printf", `a\033[31m`).Output()
+	if err != nil || string(out) != "a\x1b[31m" {
+		t.Errorf("a pipe got %q: %v", out, err)
+	}
+}

@@ -312,7 +312,7 @@ func withHint(err error, hint string) error {
 // list prints records as they come. Lines that are no records are named on standard
 // error, and make the end a failure.
 func (p *program) list(records iter.Seq2[audit.Entry, error]) error {
-	table := &recordTable{program: p, relative: isTerminal(p.stdout)}
+	table := &recordTable{program: p, relative: p.stdout.terminal}
 	var damage error
 	for e, err := range records {
 		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {

@@ -143,6 +143,7 @@ func (p *program) tell(err error, subject string) {
 // explain prints an error for a person. The mistakes in a document come first, one
 // line each, in the form that editors know.
 func (p *program) explain(f failure, subject string) {
+	p.told = true
 	var b strings.Builder
 	if f.located {
 		b.WriteString(strings.Join(f.Details, "\n") + "\n")
@@ -184,8 +185,12 @@ func (p *program) print(data any) error {
 }
 
 // printFailure does the same for an error; data is what there is in spite of it.
+// Where that cannot be printed, a person is told.
 func (p *program) printFailure(f failure, data any) {
-	_ = p.write(envelope{Schema: p.schema(), Error: &f, Data: data}) // nobody is left to tell
+	p.told = true
+	if err := p.write(envelope{Schema: p.schema(), Error: &f, Data: data}); err != nil && !isPipeError(err) {
+		p.explain(f, "")
+	}
 }
 
 func (p *program) write(e envelope) error {

@@ -46,7 +46,7 @@ func (p *program) execCommand() *cobra.Command {
 		Long: `The command keeps the working directory, gets a clean environment, and ends with all it
 started. It reads standard input unless that is a terminal. Its exit status is given on; after
 signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not to be prepared,
-126 not executable, 127 not found, 137 ended by a limit.`,
+126 not executable, 127 not found, 137 ended by a limit, 1 that its output could not be written.`,
 		Example: `  durward exec -- ls -l
   durward exec --timeout 5s --report -- sh -c 'echo "$HOME"'
   durward exec --stream -- sh -c 'echo one; echo two'
@@ -207,7 +207,8 @@ func (x *execution) rootOr(dir string) (string, error) {
 	if err != nil {
 		return "", usageError("name a directory that exists", "--root %s: %w", x.root, err)
 	}
-	return filepath.Clean(root), nil
+	// Only physical paths can be compared.
+	return filepath.EvalSymlinks(root)
 }
 
 func (x *execution) levelFlag() (durward.Level, error) {

@@ -20,7 +20,7 @@ func (x *execution) runPlain(ctx context.Context, signals *signals, h *house) er
 	}
 	input, err := x.input(ctx)
 	if err != nil {
-		return x.finish(h, signals, durward.Result{}, errors.Join(err, h.close()))
+		return x.refuse(ctx, signals, h, err)
 	}
 	x.call.Stdin = input
 	var result durward.Result
@@ -36,6 +36,13 @@ func (x *execution) runPlain(ctx context.Context, signals *signals, h *house) er
 		return exitStatus(signals.status()) // the tree dies with this process
 	}
 	return x.finish(h, signals, result, err)
+}
+
+// refuse puts on record that the call cannot begin.
+func (x *execution) refuse(ctx context.Context, signals *signals, h *house, refusal error) error {
+	h.gate.refusal, x.call.Deadline = refusal, time.Time{}
+	result, err := h.Do(context.WithoutCancel(ctx), x.call)
+	return x.finish(h, signals, result, errors.Join(err, h.close()))
 }
 
 // wall is the time that the call will get; zero or less is no limit.
@@ -110,7 +117,7 @@ func (x *execution) finish(h *house, signals *signals, result durward.Result, er
 	if x.json {
 		return x.finishJSON(h, result, err, status)
 	}
-	status = x.pass(result, status)
+	x.show(result)
 	x.sayTruncated("stdout", result.Stdout)
 	x.sayTruncated("stderr", result.Stderr)
 	return x.conclude(h, result, err, status)
@@ -127,19 +134,10 @@ func (x *execution) status(signals *signals, result durward.Result, err error) i
 	return execStatus(err)
 }
 
-// pass writes the output of the command to ours.
-func (x *execution) pass(result durward.Result, status int) int {
-	for _, s := range []struct {
-		to   io.Writer
-		kept durward.Capture
-	}{{x.stdout, result.Stdout}, {x.stderr, result.Stderr}} {
-		for _, part := range [][]byte{s.kept.Head, s.kept.Tail} {
-			if _, err := s.to.Write(part); err != nil {
-				status = statusPipe
-			}
-		}
-	}
-	return status
+// show writes the output of the command to ours. What gets lost is told at the end.
+func (x *execution) show(result durward.Result) {
+	_ = x.stdout.show(result.Stdout.Bytes())
+	_ = x.stderr.show(result.Stderr.Bytes())
 }
 
 func (x *execution) sayTruncated(stream string, c durward.Capture) {
@@ -151,6 +149,12 @@ func (x *execution) sayTruncated(stream string, c durward.Capture) {
 
 // conclude tells of an error and prints the report, which is the last line.
 func (x *execution) conclude(h *house, result durward.Result, err error, status int) error {
+	if lost := x.lost(); lost != nil && (err == nil || durward.KindOf(err) == durward.Cancelled) {
+		status = undeliveredStatus(lost)
+		if !isPipeError(lost) { // a reader that went away knows
+			err = undelivered(lost, "make room, or send the output elsewhere; the command ran and is on record")
+		}
+	}
 	if err != nil {
 		call, _ := h.witness.seen()
 		x.explain(failureOf(x.timedOut(err, result), call.ID), x.subject())
@@ -160,6 +164,14 @@ func (x *execution) conclude(h *house, result durward.Result, err error, status 
 		return nil
 	}
 	return exitStatus(status)
+}
+
+// lost says why output could not be passed on, if it was not.
+func (x *execution) lost() error {
+	if err := x.stdout.failure(); err != nil {
+		return err
+	}
+	return x.stderr.failure()
 }
 
 // timedOut adds to the end of a command by its wall-clock limit how long it ran and

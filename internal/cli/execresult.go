@@ -118,14 +118,11 @@ func (x *execution) finishJSON(h *house, result durward.Result, err error, statu
 	}
 	if err != nil {
 		x.printFailure(failureOf(x.timedOut(err, result), call.ID), data)
-	} else if err := x.print(data); err != nil {
-		return err
+		x.printReport(result)
+		return exitStatus(status)
 	}
-	x.printReport(result)
-	if status == 0 {
-		return nil
-	}
-	return exitStatus(status)
+	_ = x.print(data) // its loss is told at the end
+	return x.conclude(h, result, nil, status)
 }
 
 // printReport prints what was held, where it was asked for and something ran.

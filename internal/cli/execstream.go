@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/durward/durward"
@@ -41,10 +40,10 @@ func (x *execution) runStream(ctx context.Context, signals *signals, h *house) e
 
 // wantedTerminal gives the size of the terminal that the command is to have, or nil.
 func (x *execution) wantedTerminal() *durward.WindowSize {
-	if !x.tty && !(isTerminal(x.stdin) && isTerminal(x.stdout)) {
+	if !x.tty && !(isTerminal(x.stdin) && x.stdout.terminal) {
 		return nil
 	}
-	if size, ok := terminalSize(x.stdout); ok {
+	if size, ok := terminalSize(x.stdout.to); ok {
 		return &size
 	}
 	return &durward.WindowSize{Rows: 24, Cols: 80}
@@ -105,7 +104,7 @@ func (x *execution) copyOutput(ctx context.Context, session durward.Session) err
 			return err
 		}
 		for _, chunk := range page.Chunks {
-			if _, err := x.outputOf(chunk.Stream).Write(chunk.Data); err != nil {
+			if err := x.outputOf(chunk.Stream).pass(chunk.Data); err != nil {
 				return err
 			}
 		}
@@ -115,7 +114,7 @@ func (x *execution) copyOutput(ctx context.Context, session durward.Session) err
 	}
 }
 
-func (x *execution) outputOf(s durward.Stream) io.Writer {
+func (x *execution) outputOf(s durward.Stream) *outlet {
 	if s == durward.Stderr {
 		return x.stderr
 	}

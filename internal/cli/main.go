@@ -20,19 +20,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // A program is one start of durward with all that it was given.
 type program struct {
 	version string
 	stdin   io.Reader
-	stdout  io.Writer
-	stderr  io.Writer
+	stdout  *outlet
+	stderr  *outlet
 	env     map[string]string
-	// dir gives the working directory.
+	// dir gives the working directory by its physical path: $PWD may lead through links.
 	dir func() (string, error)
 
 	json, quiet, verbose bool
+	// told is set once an error was told.
+	told bool
 	// command is the command that runs, "audit tail"; it names the schema of its JSON.
 	command string
 }
@@ -40,10 +43,8 @@ type program struct {
 // Main runs one command line and gives the exit status. version is what `durward
 // version` says. The first of args is the name the program was called by.
 func Main(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{
-		version: version, stdin: stdin, stdout: stdout, stderr: stderr,
-		env: environ(os.Environ()), dir: os.Getwd,
-	}
+	p := &program{version: version, stdin: stdin, env: environ(os.Environ()), dir: syscall.Getwd}
+	p.stdout, p.stderr = outlets(stdout, stderr)
 	return p.main(ctx, args)
 }
 
@@ -87,7 +88,10 @@ func (e exitStatus) Error() string { return "exit status " + strconv.Itoa(int(e)
 // fail gives the exit status of err, and tells of it unless that was done.
 func (p *program) fail(err error) int {
 	var status exitStatus
+	lost := p.stdout.failure()
 	switch {
+	case lost != nil && !p.told:
+		return p.failOutput(lost)
 	case err == nil:
 		return 0
 	case errors.As(err, &status):
@@ -98,6 +102,14 @@ func (p *program) fail(err error) int {
 		return execStatus(err)
 	}
 	return statusOf(err)
+}
+
+// failOutput is fail for output that got lost. A reader that went away wants no more.
+func (p *program) failOutput(lost error) int {
+	if !isPipeError(lost) {
+		p.explain(failureOf(undelivered(lost, "make room, or send the output elsewhere"), ""), "")
+	}
+	return undeliveredStatus(lost)
 }
 
 // note prints a line for a person, unless they want none.

@@ -33,10 +33,9 @@ func home(t testing.TB) map[string]string {
 func start(t testing.TB, env map[string]string, dir string, stdin io.Reader) (p *program, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
-	return &program{
-		version: "test", stdin: stdin, stdout: stdout, stderr: stderr, env: env,
-		dir: func() (string, error) { return dir, nil },
-	}, stdout, stderr
+	p = &program{version: "test", stdin: stdin, env: env, dir: func() (string, error) { return dir, nil }}
+	p.stdout, p.stderr = outlets(stdout, stderr)
+	return p, stdout, stderr
 }
 
 func durwardIn(ctx context.Context, t testing.TB, env map[string]string, dir string, args ...string) run {

@@ -36,7 +36,7 @@ func catchSignals(ctx context.Context) (context.Context, *signals) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &signals{second: make(chan struct{}), cancel: cancel}
 	caught, pipe := make(chan os.Signal, 4), make(chan os.Signal, 1)
-	for _, number := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, number := range []os.Signal{os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(number) { // whoever started us by nohup wants us to stay
 			signal.Notify(caught, number)
 		}

@@ -16,7 +16,7 @@ func TestASlowReaderOfAStreamGetsEveryByte(t *testing.T) {
 	env := home(t)
 	p, _, stderr := start(t, env, "/", nil)
 	read, write := io.Pipe()
-	p.stdout = write
+	p.stdout = newOutlet(write)
 	status := make(chan int, 1)
 	go func() {
 		status <- p.main(t.Context(), []string{"durward", "exec", "-q", "--stream", "--", "sh", "-c", `head -c 3145728 /dev/zero; echo done >&2`})
@@ -48,13 +48,13 @@ func TestInputComesAfterOutput(t *testing.T) {
 	p, _, stderr := start(t, home(t), "/", gated{gate, strings.NewReader("fine\n")})
 	var out bytes.Buffer
 	opened := false
-	p.stdout = writerFunc(func(b []byte) (int, error) {
+	p.stdout = newOutlet(writerFunc(func(b []byte) (int, error) {
 		if out.Write(b); !opened && strings.Contains(out.String(), "how are you?") {
 			opened = true
 			close(gate)
 		}
 		return len(b), nil
-	})
+	}))
 	status := p.main(t.Context(), []string{"durward", "exec", "-q", "--stream", "--", "sh", "-c", `echo "how are you?"; read -r a; echo "so: $a"`})
 	if status != 0 || out.String() != "how are you?\nso: fine\n" {
 		t.Errorf("status %d, output %q, %s", status, &out, stderr)

@@ -71,7 +71,7 @@ func (x *execution) followSize(session durward.Session) (stop func()) {
 		for {
 			select {
 			case <-changed:
-				if size, ok := terminalSize(x.stdout); ok {
+				if size, ok := terminalSize(x.stdout.to); ok {
 					_ = session.Resize(size) // the command may be gone
 				}
 			case <-quit:

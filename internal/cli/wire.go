@@ -16,6 +16,7 @@ import (
 type house struct {
 	*core.Runtime
 	engine  *process.Engine
+	gate    *gate
 	log     *audit.Log // nil where nothing is to be run
 	witness *witness
 }
@@ -58,9 +59,10 @@ func unwritable(err error) error {
 
 func build(policy core.Policy, recorder core.Recorder) (*house, error) {
 	h := &house{engine: process.New(process.Options{}), witness: &witness{Recorder: recorder}}
+	h.gate = &gate{Engine: h.engine}
 	runtime, err := core.New(core.Options{
 		Source: catalogue, Policy: policy, Recorder: h.witness,
-		Engines: map[string]core.Engine{"process": h.engine},
+		Engines: map[string]core.Engine{"process": h.gate},
 	})
 	if err != nil {
 		return nil, errors.Join(err, h.engine.Close())
@@ -77,6 +79,21 @@ func (h *house) close() error {
 		err = errors.Join(err, h.log.Close())
 	}
 	return err
+}
+
+// A gate is an engine that refuses calls which became impossible before they began, so
+// that they, too, are decided and on record.
+type gate struct {
+	core.Engine
+	// refusal is set before the call is made, or nil.
+	refusal error
+}
+
+func (g *gate) Prepare(ctx context.Context, t durward.Tool, c durward.Call, grant durward.Grant) (core.Prepared, error) {
+	if g.refusal != nil {
+		return nil, g.refusal
+	}
+	return g.Engine.Prepare(ctx, t, c, grant)
 }
 
 // A witness is a recorder that remembers the one call of this program.

@@ -39,6 +39,21 @@ func Lines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Output does the same to the output of a program, and keeps tabulators, too.
+func Output(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		end := strings.IndexAny(text, "\t\n")
+		if end < 0 {
+			end = len(text)
+		}
+		b.WriteString(Line(text[:end]))
+		b.WriteString(text[end:min(end+1, len(text))])
+		text = text[min(end+1, len(text)):]
+	}
+	return b.String()
+}
+
 func visible(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !shown(r) })
 }

@@ -61,3 +61,9 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+func TestOutputKeepsLinesAndColumns(t *testing.T) {
+	if got, want := safetext.Output("a\tb\n\x1b[2Jc\r\n\t"), "a\tb\n\\x1b[2Jc\\r\n\t"; got != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+}

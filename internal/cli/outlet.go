@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/cli/safetext"
+)
+
+// An outlet is standard output or standard error, shared by a command and ourselves:
+// what we write begins on a line of its own.
+type outlet struct {
+	to       io.Writer
+	terminal bool
+	// unfinished is set while a line of the command stands open; outlets that lead to
+	// one place share it.
+	unfinished *atomic.Bool
+	// aside is set where what we have to say is no result: its loss is no failure.
+	aside  bool
+	failed atomic.Pointer[error]
+}
+
+// outlets makes the two of a program.
+func outlets(stdout, stderr io.Writer) (out, err *outlet) {
+	out, err = newOutlet(stdout), newOutlet(stderr)
+	err.aside = true
+	if sameFile(stdout, stderr) {
+		err.unfinished = out.unfinished
+	}
+	return out, err
+}
+
+func newOutlet(to io.Writer) *outlet {
+	return &outlet{to: to, terminal: isTerminal(to), unfinished: new(atomic.Bool)}
+}
+
+func sameFile(a, b io.Writer) bool {
+	f, ok := a.(*os.File)
+	g, too := b.(*os.File)
+	if !ok || !too {
+		return false
+	}
+	one, err := f.Stat()
+	other, err2 := g.Stat()
+	return err == nil && err2 == nil && os.SameFile(one, other)
+}
+
+// Write writes what we have to say.
+func (o *outlet) Write(text []byte) (int, error) {
+	begin := []byte(nil)
+	if len(text) > 0 && o.unfinished.Swap(false) {
+		begin = []byte("\n")
+	}
+	n, err := o.to.Write(append(begin, text...))
+	if !o.aside {
+		o.fail(err)
+	}
+	return max(0, n-len(begin)), err
+}
+
+// pass writes what a command said, byte for byte.
+func (o *outlet) pass(output []byte) error {
+	if len(output) == 0 {
+		return nil
+	}
+	_, err := o.to.Write(output)
+	o.unfinished.Store(output[len(output)-1] != '\n')
+	return o.fail(err)
+}
+
+// show is pass for output that nobody watches as it comes: a terminal obeys none of it.
+func (o *outlet) show(output []byte) error {
+	if o.terminal {
+		output = []byte(safetext.Output(string(output)))
+	}
+	return o.pass(output)
+}
+
+// fail remembers the first error.
+func (o *outlet) fail(err error) error {
+	if err != nil {
+		o.failed.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+// failure is the first error of a write, or nil.
+func (o *outlet) failure() error {
+	if err := o.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// isPipeError reports whether a write failed because its reader has gone.
+func isPipeError(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
+}
+
+// undeliveredStatus is the exit status of a program whose output got lost.
+func undeliveredStatus(err error) int {
+	if isPipeError(err) {
+		return statusPipe
+	}
+	return 1
+}
+
+// undelivered says that output got lost.
+func undelivered(err error, fix string) error {
+	reason := durward.FileIO
+	if errors.Is(err, syscall.ENOSPC) {
+		reason = durward.NoSpace
+	}
+	return &durward.Error{Reason: reason, Op: "print", Hint: fix, Err: err}
+}
