@@ -116,8 +116,11 @@ func (p *program) tail(ctx context.Context, o audit.TailOptions, q *query) error
 	if o.Filter, err = q.choice(time.Now()); err != nil {
 		return err
 	}
-	if o.Last <= 0 {
+	switch {
+	case o.Last == 0 && o.Follow:
 		o.Last = -1
+	case o.Last < 1:
+		return usageError("ask for at least one", "-n %d is no number of records", o.Last)
 	}
 	dir, exists, err := p.existingLog(o.Follow)
 	if err != nil || !exists {

@@ -44,7 +44,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	file := ""
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "find out by trying what this machine can hold", Args: atMost(0),
-		Long:    "Exits with 0 when commands can be run and recorded here, with 9 otherwise.",
+		Long:    "Exits with 0 when commands can be run and recorded here, with 3 for an invalid policy, with 9 otherwise.",
 		Example: "  durward doctor\n  durward doctor --json",
 	}
 	cmd.Flags().StringVar(&file, "policy", p.env[varPolicy], "check the policy in `FILE`, too")
@@ -55,7 +55,7 @@ func (p *program) doctorCommand() *cobra.Command {
 func (p *program) doctor(ctx context.Context, policyFile string) error {
 	data := doctorData{
 		Levels: levels(sandbox.ProbeAll(), os.DirFS("/proc/sys")),
-		Checks: []checkData{p.checkState(), p.checkLog(ctx)},
+		Checks: []checkData{p.checkState(), p.checkLog(ctx), p.checkCall(ctx)},
 	}
 	if policyFile != "" {
 		data.Checks = append(data.Checks, p.checkPolicy(policyFile))
@@ -87,10 +87,14 @@ func (d doctorData) failure() error {
 }
 
 func (d doctorData) status() error {
-	if err := d.failure(); err != nil {
-		return exitStatus(statusOf(err))
+	const unavailable, invalidPolicy = 9, 3
+	switch err := d.failure(); {
+	case err == nil:
+		return nil
+	case statusOf(err) == invalidPolicy:
+		return exitStatus(invalidPolicy)
 	}
-	return nil
+	return exitStatus(unavailable)
 }
 
 func check(name, gives string, err error) checkData {
@@ -131,7 +135,8 @@ func writable(dir string) error {
 		f, err = os.CreateTemp(dir, ".durward-doctor-")
 	}
 	if err == nil {
-		err = errors.Join(f.Close(), os.Remove(f.Name()))
+		_, full := f.Write([]byte{'\n'})
+		err = errors.Join(full, f.Close(), os.Remove(f.Name()))
 	}
 	if err == nil {
 		return nil
@@ -157,11 +162,49 @@ func (p *program) checkLog(ctx context.Context) checkData {
 	return check("audit", gives, withHint(err, "see all of it with durward audit verify"))
 }
 
+// checkCall takes a call that does nothing down the road of exec, but for the record.
+func (p *program) checkCall(ctx context.Context) checkData {
+	const harmless = "true"
+	err := p.try(ctx, harmless)
+	if durward.ReasonOf(err) == durward.ProgramNotFound {
+		return check("exec", "a command would be run; there is no "+harmless+" here to try", nil)
+	}
+	return check("exec", "a command was run", err)
+}
+
+func (p *program) try(ctx context.Context, program string) error {
+	dir, err := p.dir()
+	if err != nil {
+		return noDir(err)
+	}
+	builtIn, err := policy.Default(p.host(dir), policy.Flags{})
+	if err != nil {
+		return p.blameHome(err)
+	}
+	h, err := build(builtIn, trialRecorder{})
+	if err != nil {
+		return err
+	}
+	_, err = h.Do(ctx, durward.Call{
+		Door: "doctor", Caller: p.caller(), Tool: commandTool, Argv: []string{program}, Path: program, Dir: dir,
+	})
+	return errors.Join(err, h.close())
+}
+
+// A trialRecorder keeps no record of a call that only tries the machine.
+type trialRecorder struct{}
+
+func (trialRecorder) Deny(durward.Call, durward.Decision) error   { return nil }
+func (trialRecorder) Intent(durward.Call, durward.Decision) error { return nil }
+func (trialRecorder) Outcome(durward.Call, durward.Decision, durward.Result, error) error {
+	return nil
+}
+
 func (p *program) checkPolicy(file string) checkData {
 	dir, err := p.dir()
 	var loaded *policy.Policy
 	if err == nil {
-		loaded, err = p.loadPolicy(file, dir)
+		loaded, err = p.loadPolicy(file, dir, 0)
 	}
 	c := check("policy", file, err)
 	switch {

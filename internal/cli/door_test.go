@@ -55,7 +55,7 @@ func coreDoor(env map[string]string, session bool) coretest.Door {
 		t.Helper()
 		emptyLog(t, env)
 		p, _, _ := start(t, env, c.Call.Dir, nil)
-		policy, err := p.loadPolicy(writePolicy(t, env), c.Call.Dir)
+		policy, err := p.loadPolicy(writePolicy(t, env), c.Call.Dir, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,6 +32,8 @@ type execution struct {
 	report, stream, tty             bool
 	dryRun                          bool
 
+	// given reports whether a flag was.
+	given  func(flag string) bool
 	call   durward.Call
 	policy *policy.Policy
 	// began is when the time of the call begins to run.
@@ -53,6 +55,7 @@ signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not t
   durward exec --dry-run -- make all`,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			x.argv = append([]string{}, argv...)
+			x.given = cmd.Flags().Changed
 			return x.run(cmd.Context())
 		},
 	}
@@ -102,9 +105,7 @@ func (x *execution) prepare() error {
 	}
 	dir, err := x.dir()
 	if err != nil {
-		return &durward.Error{
-			Reason: durward.DirUnavailable, Op: "find working directory", Hint: "cd to a directory that exists", Err: err,
-		}
+		return noDir(err)
 	}
 	x.call = durward.Call{
 		Door: "exec", Caller: x.caller(), Tool: commandTool, Argv: x.argv, Dir: dir,
@@ -119,15 +120,17 @@ func (x *execution) prepare() error {
 	return x.choosePolicy(dir)
 }
 
+func noDir(err error) error {
+	return &durward.Error{
+		Reason: durward.DirUnavailable, Op: "find working directory", Hint: "cd to a directory that exists", Err: err,
+	}
+}
+
 func (x *execution) checkFlags() error {
-	if x.timeout == 0 {
-		if err := x.variableTimeout(); err != nil {
-			return err
-		}
+	if err := x.readTimeout(); err != nil {
+		return err
 	}
 	switch {
-	case x.timeout < 0:
-		return usageError("give a time like 30s or 5m", "the time-out %s is negative", x.timeout)
 	case x.stream && x.json:
 		return usageError("leave out one of them, or use --report", "--stream passes output on as it comes and --json holds it until the end")
 	case x.tty && !x.stream:
@@ -139,16 +142,25 @@ func (x *execution) checkFlags() error {
 	return nil
 }
 
-func (x *execution) variableTimeout() error {
-	text := x.env[varTimeout]
-	if text == "" {
-		return nil
+// readTimeout takes the time from the flag, or else from the variable. It counts in
+// whole milliseconds, as policies do.
+func (x *execution) readTimeout() (err error) {
+	const fix = "give a time like 30s or 5m"
+	from, text := "--timeout", x.env[varTimeout]
+	if !x.given("timeout") {
+		if text == "" {
+			return nil
+		}
+		from = varTimeout
+		x.timeout, err = time.ParseDuration(text)
 	}
-	d, err := time.ParseDuration(text)
 	if err != nil {
-		return usageError("give a time like 30s or 5m", "%s: %w", varTimeout, err)
+		return usageError(fix, "%s: %w", from, err)
 	}
-	x.timeout = d
+	if x.timeout <= 0 {
+		return usageError(fix, "%s %s leaves no time", from, x.timeout)
+	}
+	x.timeout = max(x.timeout.Truncate(time.Millisecond), time.Millisecond)
 	return nil
 }
 
@@ -160,6 +172,9 @@ func (x *execution) environment() error {
 		}
 		if x.call.Env == nil {
 			x.call.Env = map[string]string{}
+		}
+		if _, twice := x.call.Env[name]; twice {
+			return usageError("leave out one of them", "--env gives %s twice", name)
 		}
 		x.call.Env[name] = value
 	}
@@ -182,7 +197,7 @@ func (x *execution) choosePolicy(dir string) error {
 	}
 	if x.policyFile != "" {
 		x.call.Ask.MinLevel = level
-		x.policy, err = x.loadPolicy(x.policyFile, root)
+		x.policy, err = x.loadPolicy(x.policyFile, root, x.timeout)
 	} else {
 		x.policy, err = x.builtIn(root, level)
 	}
@@ -222,9 +237,10 @@ func (x *execution) levelFlag() (durward.Level, error) {
 	return level, nil
 }
 
-// loadPolicy reads and compiles a policy file.
-func (p *program) loadPolicy(file, root string) (*policy.Policy, error) {
-	text, err := readBounded(file, config.MaxBytes+1)
+// loadPolicy reads and compiles a policy file. It waits for the file as long as wait,
+// or for five seconds where that is zero.
+func (p *program) loadPolicy(file, root string, wait time.Duration) (*policy.Policy, error) {
+	text, err := readBounded(file, config.MaxBytes+1, cmp.Or(wait, 5*time.Second))
 	if err != nil {
 		return nil, &durward.Error{
 			Reason: durward.PolicyInvalid, Op: "read policy", Hint: "name a policy file that can be read",
@@ -235,7 +251,8 @@ func (p *program) loadPolicy(file, root string) (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return policy.Compile(doc, p.host(root, absolute(file, p.dir)))
+	compiled, err := policy.Compile(doc, p.host(root, absolute(file, p.dir)))
+	return compiled, p.blameHome(err)
 }
 
 func absolute(path string, dir func() (string, error)) string {
@@ -243,15 +260,6 @@ func absolute(path string, dir func() (string, error)) string {
 		return filepath.Join(base, path)
 	}
 	return filepath.Clean(path)
-}
-
-func readBounded(file string, most int64) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // cause gives what went wrong without the path, which is named beside it.
@@ -278,7 +286,8 @@ func (x *execution) builtIn(root string, level durward.Level) (*policy.Policy, e
 			*row.into = append(*row.into, absolute(path, x.dir))
 		}
 	}
-	return policy.Default(x.host(root), flags)
+	p, err := policy.Default(x.host(root), flags)
+	return p, x.blameHome(err)
 }
 
 // sayWhatIsWeak tells, before any output of a command that runs, what the built-in
@@ -316,7 +325,7 @@ func (x *execution) preview(ctx context.Context) error {
 }
 
 func (x *execution) previewDenied(err error, d durward.Decision) error {
-	f := failureOf(err, "")
+	f := x.failure(err, durward.Result{}, "")
 	if x.json {
 		x.printFailure(f, previewData{DryRun: true, Decision: decisionOf(d)})
 	} else {
@@ -327,8 +336,11 @@ func (x *execution) previewDenied(err error, d durward.Decision) error {
 
 // subject is what a refusal is about.
 func (x *execution) subject() string {
-	if len(x.argv) == 0 {
+	switch {
+	case len(x.argv) == 0:
 		return ""
+	case x.argv[0] == "":
+		return "''"
 	}
-	return filepath.Base(x.argv[0])
+	return shortened(filepath.Base(x.argv[0]))
 }

@@ -157,7 +157,7 @@ func (x *execution) conclude(h *house, result durward.Result, err error, status 
 	}
 	if err != nil {
 		call, _ := h.witness.seen()
-		x.explain(failureOf(x.timedOut(err, result), call.ID), x.subject())
+		x.explain(x.failure(err, result, call.ID), x.subject())
 	}
 	x.printReport(result)
 	if status == 0 {

@@ -117,7 +117,7 @@ func (x *execution) finishJSON(h *house, result durward.Result, err error, statu
 		data.Stdout, data.Stderr = streamOf(result.Stdout), streamOf(result.Stderr)
 	}
 	if err != nil {
-		x.printFailure(failureOf(x.timedOut(err, result), call.ID), data)
+		x.printFailure(x.failure(err, result, call.ID), data)
 		x.printReport(result)
 		return exitStatus(status)
 	}

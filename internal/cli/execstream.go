@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/durward/durward"
@@ -19,6 +20,7 @@ const (
 // runStream runs the command as a session and passes its streams on as they come.
 func (x *execution) runStream(ctx context.Context, signals *signals, h *house) error {
 	x.call.Terminal = x.wantedTerminal()
+	h.gate.refusal = inputError(directoryError(x.stdin))
 	session, err := h.Open(ctx, x.call, nil)
 	if err != nil {
 		return x.concludeStream(h, signals, durward.Result{}, errors.Join(err, h.close()))
@@ -36,6 +38,18 @@ func (x *execution) runStream(ctx context.Context, signals *signals, h *house) e
 	stopResize()
 	restore() // before anything is printed
 	return x.concludeStream(h, signals, result, errors.Join(err, session.Close(), h.close()))
+}
+
+// directoryError is the error that reading a directory gives.
+func directoryError(stream any) error {
+	f, ok := stream.(*os.File)
+	if !ok || f == nil {
+		return nil
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return errors.New("it is a directory")
+	}
+	return nil
 }
 
 // wantedTerminal gives the size of the terminal that the command is to have, or nil.

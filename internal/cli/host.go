@@ -22,6 +22,22 @@ func (p *program) host(root string, own ...string) policy.Host {
 	}
 }
 
+// blameHome names a HOME that no path below can be judged by, instead of each such path.
+func (p *program) blameHome(err error) error {
+	home := p.home()
+	if err == nil || home == "" {
+		return err
+	}
+	const fix = "set HOME to a folder that you can enter, or unset it"
+	if !filepath.IsAbs(home) {
+		return usageError(fix, "HOME is %q, which is no absolute path", home)
+	}
+	if _, cannot := os.Stat(home + string(filepath.Separator) + "."); cannot != nil && !errors.Is(cannot, os.ErrNotExist) {
+		return usageError(fix, "HOME is %q, which cannot be entered: %w", home, cause(cannot))
+	}
+	return err
+}
+
 // odd reports whether a path neither exists nor is merely missing.
 func odd(path string) bool {
 	_, err := os.Stat(path)

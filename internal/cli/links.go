@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +63,11 @@ func (p *program) links(dir string, dryRun bool) error {
 
 // free reports whether the link is to be made, and refuses what stands in its place.
 func free(link linkData) (bool, error) {
-	if _, err := os.Stat(filepath.Dir(link.Path)); err != nil {
+	folder, err := os.Stat(filepath.Dir(link.Path))
+	if err == nil && !folder.IsDir() {
+		err = fmt.Errorf("%s: %w", filepath.Dir(link.Path), syscall.ENOTDIR)
+	}
+	if err != nil {
 		return false, linkError(err)
 	}
 	info, err := os.Lstat(link.Path)
@@ -86,6 +91,8 @@ func linkError(err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		reason = durward.FileNotFound
+	case errors.Is(err, syscall.ENOTDIR):
+		reason = durward.NotADirectory
 	case errors.Is(err, os.ErrPermission):
 		reason = durward.FilePermission
 	}

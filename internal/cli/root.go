@@ -48,6 +48,8 @@ func (p *program) root() *cobra.Command {
 	})
 	p.globalFlags(root.PersistentFlags())
 	root.AddCommand(p.execCommand(), p.auditCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand())
+	root.SetHelpCommand(helpCommand())
+	makeStrict(root)
 	return root
 }
 
@@ -114,6 +116,23 @@ func exactly(n int) cobra.PositionalArgs {
 
 func usageError(fix, format string, args ...any) error {
 	return &durward.Error{Reason: durward.BadUsage, Hint: fix, Err: fmt.Errorf(format, args...)}
+}
+
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND…]", Short: "show the help of a command",
+		Example: "  durward help exec\n  durward help audit tail",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			found, rest, err := cmd.Root().Find(words)
+			if err == nil {
+				err = unknownCommand(found, rest)
+			}
+			if err != nil {
+				return err
+			}
+			return found.Help()
+		},
+	}
 }
 
 // help shows a command, its examples first.
