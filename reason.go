@@ -56,6 +56,7 @@ const (
 	AuditUnavailable Reason = "auditUnavailable"
 	AuditBroken      Reason = "audit_broken"
 	RecordNotFound   Reason = "record_not_found"
+	AuditNotFound    Reason = "audit_not_found"
 )
 
 // Files.
@@ -154,6 +155,7 @@ var reasonTable = []reasonRow{
 	{AuditUnavailable, Unavailable, "DWD-AUDIT-001", "the audit record could not be written"},
 	{AuditBroken, Unavailable, "DWD-AUDIT-002", "the audit log does not prove itself"},
 	{RecordNotFound, NotFound, "DWD-AUDIT-003", "no such audit record"},
+	{AuditNotFound, NotFound, "DWD-AUDIT-004", "no such audit log"},
 
 	{EmptyPath, Invalid, "DWD-FS-001", "the path is empty"},
 	{NULInPath, Invalid, "DWD-FS-002", "the path holds a NUL byte"},

@@ -136,6 +136,32 @@ func (l *Log) open(dir string) error {
 	if hasControl(dir) || hasControl(l.options.File) {
 		return errors.New("the name of the log holds control characters")
 	}
+	made := absent(dir)
+	if l.options.File != "" {
+		made = append(made, absent(filepath.Dir(l.options.File))...)
+	}
+	if err := l.openIn(dir); err != nil {
+		for _, folder := range made {
+			os.Remove(folder) // one that is in use by now stays
+		}
+		return err
+	}
+	return nil
+}
+
+// absent lists those of a folder and its parents that do not exist, the deepest first.
+func absent(dir string) []string {
+	var folders []string
+	for {
+		if _, err := os.Lstat(dir); !missing(err) || filepath.Dir(dir) == dir {
+			return folders
+		}
+		folders = append(folders, dir)
+		dir = filepath.Dir(dir)
+	}
+}
+
+func (l *Log) openIn(dir string) error {
 	if err := privateFolder(dir); err != nil {
 		return err
 	}
@@ -154,8 +180,21 @@ func (l *Log) open(dir string) error {
 		return err
 	}
 	l.key = l.heads.key(l.chain.path)
-	if err := l.heads.add(l.head(StateOpen)); err != nil {
+	if err := l.begin(); err != nil {
 		return errors.Join(err, l.abandon())
+	}
+	return nil
+}
+
+// begin writes the head of the chain, before its first record: whoever sees a record
+// finds a head that allows it. A chain that was closed is not to look so after a power
+// cut, either.
+func (l *Log) begin() error {
+	if err := l.heads.add(l.head(StateOpen)); err != nil {
+		return err
+	}
+	if l.options.Sync == SyncAlways || l.chain.seq > 0 {
+		return l.heads.last()
 	}
 	return nil
 }
@@ -238,7 +277,10 @@ func (l *Log) Close() error {
 	l.mu.Unlock()
 	close(l.stop)
 	<-l.synced
-	err := syncData(c.file)
+	err := l.heads.last()
+	if err == nil {
+		err = syncData(c.file)
+	}
 	if err == nil {
 		err = l.heads.add(head)
 	}
@@ -279,6 +321,9 @@ func (l *Log) syncNow() {
 	}
 	file, head := l.chain.file, l.head(StateOpen)
 	l.mu.Unlock()
+	if err := l.heads.last(); err != nil {
+		l.logger.Error("the heads of the audit log could not be synced", "error", err)
+	}
 	// A file that was closed meanwhile was synced by the rotation that closed it.
 	if err := syncData(file); err != nil && !errors.Is(err, os.ErrClosed) {
 		l.distrust(err)

@@ -30,6 +30,11 @@ func runAsChild() bool {
 		return false
 	}
 	dir, file, _ := strings.Cut(rest, " ")
+	if what == "full" {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{}); err != nil {
+			panic(err)
+		}
+	}
 	l, err := Open(dir, Options{File: file, MaxBytes: 100_000, Keep: -1})
 	if err != nil {
 		fmt.Println("refused", durward.ReasonOf(err), err)

@@ -74,12 +74,12 @@ func privateFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s: not a folder", path)
+		return fmt.Errorf("%s: not a folder", path) // nor is a symbolic link to one
 	}
 	return owned(path, info, 0o700)
 }
@@ -107,6 +107,25 @@ func privateFile(path string, info fs.FileInfo) error {
 		return fmt.Errorf("%s: not a regular file", path)
 	}
 	return owned(path, info, 0o600)
+}
+
+// exposed says why others could touch a file or folder; "" when they cannot, or when it
+// cannot be told.
+func exposed(path string, mode fs.FileMode) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch euid := os.Geteuid(); {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return "it is a symbolic link"
+	case ok && int(stat.Uid) != euid:
+		return fmt.Sprintf("it belongs to user %d, not %d", stat.Uid, euid)
+	case info.Mode().Perm()&^mode != 0:
+		return fmt.Sprintf("others can open it: its mode is %04o, not %04o", info.Mode().Perm(), mode)
+	}
+	return ""
 }
 
 func owned(path string, info fs.FileInfo, mode fs.FileMode) error {

@@ -73,6 +73,13 @@ func privateFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s: not a folder", path) // nor is a link to one
+	}
 	list, err := windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;OW)")
 	if err != nil {
 		return err
@@ -84,6 +91,9 @@ func privateFolder(path string) error {
 	return windows.SetNamedSecurityInfo(path, windows.SE_FILE_OBJECT,
 		windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, dacl, nil)
 }
+
+// exposed says nothing: who can touch a file is in access lists, not in its mode.
+func exposed(string, fs.FileMode) string { return "" }
 
 // safeParent makes the folder of a configured file. Who may replace the file there is
 // for the access list that the operator gave the folder.

@@ -81,6 +81,8 @@ type ledger struct {
 	dir string
 	// limit is the size in bytes from which old lines are left out.
 	limit int64
+	// lasts is set once the first head of this process outlives the machine.
+	lasts bool
 }
 
 func (l *ledger) path() string { return filepath.Join(l.dir, headsFile) }
@@ -129,8 +131,32 @@ func (l *ledger) unfinished(own string) (map[string]Head, error) {
 	return heads, err
 }
 
-func (l *ledger) scan(each func(Head)) error {
-	f, err := openForReading(l.path())
+// inspect is read for one who doubts: it also gives the first line that is no head, or
+// why the file cannot be read. A missing file is for the caller to judge.
+func (l *ledger) inspect() (map[string]Head, *Problem) {
+	heads, first := map[string]Head{}, 0
+	err := l.scanAll(func(h Head) {
+		if h.Seq >= heads[h.File].Seq {
+			heads[h.File] = h
+		}
+	}, func(number int) {
+		if first == 0 {
+			first = number
+		}
+	})
+	switch {
+	case err != nil:
+		return heads, unreadable(l.path(), err)
+	case first > 0:
+		return heads, &Problem{File: l.path(), Line: first, Why: "the line is no head"}
+	}
+	return heads, nil
+}
+
+func (l *ledger) scan(each func(Head)) error { return l.scanAll(each, func(int) {}) }
+
+func (l *ledger) scanAll(each func(Head), bad func(number int)) error {
+	f, err := openSegment(l.path())
 	if missing(err) {
 		return nil
 	}
@@ -138,13 +164,13 @@ func (l *ledger) scan(each func(Head)) error {
 		return err
 	}
 	defer f.Close()
-	return scanHeads(f, each)
+	return scanHeads(f, each, bad)
 }
 
-func scanHeads(r io.Reader, each func(Head)) error {
+func scanHeads(r io.Reader, each func(Head), bad func(number int)) error {
 	in := bufio.NewReaderSize(r, maxHead)
 	tooLong := false
-	for {
+	for number := 1; ; {
 		text, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			tooLong = true
@@ -158,7 +184,10 @@ func scanHeads(r io.Reader, each func(Head)) error {
 		}
 		if h, ok := parseHead(string(bytes.TrimSuffix(text, []byte("\n")))); ok && !tooLong {
 			each(h)
+		} else {
+			bad(number)
 		}
+		number++
 		tooLong = false
 	}
 }
@@ -170,26 +199,77 @@ func (l *ledger) add(h Head) error {
 		return err
 	}
 	defer f.Close()
-	size, err := f.Seek(0, io.SeekEnd)
+	size, err := dropUnfinished(f)
 	if err != nil {
 		return err
 	}
 	text := h.String() + "\n"
-	if last := make([]byte, 1); size > 0 {
-		if _, err := f.ReadAt(last, size-1); err != nil {
-			return err
-		}
-		if last[0] != '\n' {
-			text = "\n" + text // whoever wrote before did not finish
-		}
-	}
 	if _, err := io.WriteString(f, text); err != nil {
-		return err
+		return errors.Join(err, l.takeBack(f, size))
 	}
 	if size+int64(len(text)) < l.limit {
 		return nil
 	}
 	return l.compact()
+}
+
+// dropUnfinished cuts off a last line that its writer did not live to finish, and gives
+// the size that is left.
+func dropUnfinished(f *os.File) (int64, error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil || size == 0 {
+		return size, err
+	}
+	last := make([]byte, 1)
+	if _, err := f.ReadAt(last, size-1); err != nil || last[0] == '\n' {
+		return size, err
+	}
+	part := make([]byte, maxHead)
+	for size > 0 {
+		part = part[:min(size, maxHead)]
+		size -= int64(len(part))
+		if _, err := f.ReadAt(part, size); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			size += int64(i) + 1
+			break
+		}
+	}
+	return cutTo(f, size)
+}
+
+func cutTo(f *os.File, size int64) (int64, error) {
+	if err := f.Truncate(size); err != nil {
+		return 0, err
+	}
+	return f.Seek(0, io.SeekEnd)
+}
+
+// takeBack undoes a write that failed. The caller holds the lock.
+func (l *ledger) takeBack(f *os.File, size int64) error {
+	if size == 0 {
+		return os.Remove(l.path())
+	}
+	return f.Truncate(size)
+}
+
+// last makes the first head of this process outlive the machine, which is to come before
+// its records do: a chain that lost its head would look as if someone had taken it.
+func (l *ledger) last() error {
+	if l.lasts {
+		return nil
+	}
+	f, err := openFile(l.path(), 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := syncData(f); err != nil {
+		return err
+	}
+	l.lasts = true
+	return nil
 }
 
 // open gives the heads file, locked until it is closed.

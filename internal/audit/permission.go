@@ -3,6 +3,7 @@ package audit
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/durward/durward"
@@ -24,6 +25,25 @@ func unavailable(op string, err error) error {
 		refusal.Hint = permission.fix
 	}
 	return refusal
+}
+
+// notFound is the error of a reader whose log could not be found.
+func notFound(op string, err error) error {
+	if missing(err) {
+		return &durward.Error{Reason: durward.AuditNotFound, Op: op, Err: err}
+	}
+	return unavailable(op, err)
+}
+
+// unreadable is the problem of a log that cannot be read.
+func unreadable(path string, err error) *Problem {
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		path, err = failed.Path, failed.Err
+	}
+	if info, failed := os.Lstat(path); failed == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return &Problem{File: path, Why: "it is a symbolic link"}
+	}
+	return &Problem{File: path, Why: "it cannot be read: " + err.Error()}
 }
 
 // quote makes a path one word of a shell.

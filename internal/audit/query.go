@@ -58,6 +58,8 @@ func (f Filter) contained(raw []byte) bool {
 // Records gives the records of all chains of the audit folder dir in the order of
 // their time; those of one chain stay in its order. Processes may write meanwhile.
 //
+// A folder or file that does not exist ends it with reason AuditNotFound.
+//
 // A line that is no record comes as a [*Problem] and the sequence goes on; any other
 // error ends it. However long the log, a few lines of each chain are in memory.
 func Records(ctx context.Context, dir string, filter Filter) iter.Seq2[Entry, error] {
@@ -65,7 +67,7 @@ func Records(ctx context.Context, dir string, filter Filter) iter.Seq2[Entry, er
 		f := follower{dir: dir, files: filter.Files}
 		defer f.close()
 		if err := f.look(); err != nil {
-			yield(Entry{}, unavailable("audit.read", err))
+			yield(Entry{}, notFound("audit.read", err))
 			return
 		}
 		f.drain(ctx, filter, yield)
@@ -111,14 +113,17 @@ type follower struct {
 
 // look adds the chains that it does not know yet.
 func (f *follower) look() error {
-	chains, _, err := find(f.dir, f.files)
+	found, err := find(f.dir, f.files)
 	if err != nil {
 		return err
+	}
+	if found.damage != nil && found.damage.Line == 0 {
+		return found.damage
 	}
 	if f.cursors == nil {
 		f.cursors = map[string]*cursor{}
 	}
-	for active, segments := range chains {
+	for active, segments := range found.chains {
 		if f.cursors[active] != nil {
 			continue
 		}

@@ -277,15 +277,27 @@ func TestColumnsAreTheMembersOfARecord(t *testing.T) {
 
 func TestAFolderThatIsNotThere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "no")
-	if _, err := Verify(t.Context(), dir); !isRefusal(err) {
+	if _, err := Verify(t.Context(), dir); !isNotFound(err) {
 		t.Error(err)
 	}
 	for _, err := range Records(t.Context(), dir, Filter{}) {
-		if !isRefusal(err) {
+		if !isNotFound(err) {
 			t.Error(err)
 		}
 	}
-	if _, err := Verify(t.Context(), "", filepath.Join(dir, "x")); !isRefusal(err) {
+	for _, err := range Tail(t.Context(), dir, TailOptions{}) {
+		if !isNotFound(err) {
+			t.Error(err)
+		}
+	}
+	if _, err := Show(t.Context(), dir, "1"); !isNotFound(err) {
 		t.Error(err)
 	}
+	if _, err := Verify(t.Context(), "", filepath.Join(dir, "x")); !isNotFound(err) {
+		t.Error(err)
+	}
+}
+
+func isNotFound(err error) bool {
+	return durward.KindOf(err) == durward.NotFound && durward.ReasonOf(err) == durward.AuditNotFound
 }

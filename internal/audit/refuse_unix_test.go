@@ -189,3 +189,76 @@ func TestARotationThatFailsRefusesAndIsTriedAgain(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+func TestFilesThatCannotBeReadAreProblemsOfTheirChains(t *testing.T) {
+	for name, place := range map[string]func(t *testing.T, path string){
+		"a symbolic link": func(t *testing.T, path string) { must(t, os.Symlink("/dev/zero", path)) },
+		"a dangling link": func(t *testing.T, path string) { must(t, os.Symlink("nowhere", path)) },
+		"a FIFO":          func(t *testing.T, path string) { must(t, syscall.Mkfifo(path, 0o600)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := write(t, 1, Options{})
+			bad := filepath.Join(w.dir, "a.jsonl")
+			place(t, bad)
+			s, err := Verify(t.Context(), w.dir)
+			if durward.ReasonOf(err) != durward.AuditBroken || len(s.Problems) != 1 || s.Problems[0].File != bad {
+				t.Fatalf("%v: %v", err, s.Problems)
+			}
+			if len(s.Chains) != 2 || s.Chains[0].File != w.files[0] || s.Chains[0].Records != 2 {
+				t.Errorf("the others were not walked: %+v", s.Chains)
+			}
+		})
+	}
+}
+
+func TestWhatOthersCanOpenIsNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		path func(w written) string
+		mode os.FileMode
+	}{
+		"folder": {func(w written) string { return w.dir }, 0o755},
+		"log":    {func(w written) string { return w.files[0] }, 0o640},
+		"heads":  {func(w written) string { return filepath.Join(w.dir, headsFile) }, 0o602},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := write(t, 1, Options{})
+			must(t, os.Chmod(test.path(w), test.mode))
+			p := firstProblem(t, w.dir)
+			if p.File != test.path(w) || !strings.Contains(p.Why, "others can open it") {
+				t.Error(&p)
+			}
+		})
+	}
+}
+
+func TestALinkToTheFolderIsRefusedAndNamed(t *testing.T) {
+	w := write(t, 1, Options{})
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(w.dir, link))
+	if _, err := Open(link, Options{}); !isRefusal(err) {
+		t.Errorf("it was opened: %v", err)
+	}
+	if p := firstProblem(t, link); p.File != link {
+		t.Error(&p)
+	}
+}
+
+func TestAFullDiskLeavesNothingBehind(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		parent := t.TempDir()
+		dir, file := filepath.Join(parent, "state", "audit"), ""
+		if !own {
+			file = filepath.Join(parent, "logs", "own.jsonl")
+		}
+		cmd, out := child(t, "full", dir, file)
+		if !out.Scan() || !strings.HasPrefix(out.Text(), "refused auditUnavailable") {
+			t.Errorf("it said %q", out.Text())
+		}
+		must(t, cmd.Wait())
+		left, err := os.ReadDir(parent)
+		must(t, err)
+		if len(left) > 0 {
+			t.Errorf("%v is left", left)
+		}
+	}
+}

@@ -49,7 +49,7 @@ func unlessEnded(ctx context.Context, yield func(Entry, error) bool) func(Entry,
 // last reads all there is and gives the end of it.
 func (f *follower) last(ctx context.Context, o TailOptions, yield func(Entry, error) bool) bool {
 	if err := f.look(); err != nil {
-		yield(Entry{}, unavailable("audit.read", err))
+		yield(Entry{}, notFound("audit.read", err))
 		return false
 	}
 	var r ring

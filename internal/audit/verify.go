@@ -15,6 +15,7 @@ import (
 
 // A Summary is what [Verify] found.
 type Summary struct {
+	// Chains is empty when nothing was ever recorded.
 	Chains   []Chain
 	Problems []Problem
 }
@@ -43,25 +44,69 @@ type Chain struct {
 // in, or cut off. It may run while processes write.
 //
 // A cut tail shows by the heads file, which is written within a second of a record and
-// when a log is closed. When something does not prove itself, the error has reason
-// AuditBroken and names the first bad record of the first bad chain; Problems names
-// that of each. The log is not touched. An empty dir stands for no folder.
+// when a log is closed. Nothing may stand behind a chain that was closed, each chain in
+// dir that holds something needs a head there, and dir and its logs may be open to
+// their owner alone, who is this user.
+//
+// When something does not prove itself, the error has reason AuditBroken and names the
+// first bad record of the first bad chain; Problems names that of each, and what is
+// wrong with dir and its heads last. A dir or file that does not exist has reason
+// AuditNotFound. The log is not touched. An empty dir stands for no folder.
 func Verify(ctx context.Context, dir string, files ...string) (Summary, error) {
 	var s Summary
-	chains, heads, err := find(dir, files)
+	f, err := find(dir, files)
 	if err != nil {
-		return s, unavailable("audit.verify", err)
+		return s, notFound("audit.verify", err)
 	}
-	for _, active := range slices.Sorted(maps.Keys(chains)) {
-		c, err := verifyChain(ctx, active, chains[active], heads[active])
+	for _, active := range slices.Sorted(maps.Keys(f.chains)) {
+		c, err := f.verifyChain(ctx, active)
+		if err := ctx.Err(); err != nil {
+			return s, unavailable("audit.verify", err)
+		}
 		if problem := (*Problem)(nil); errors.As(err, &problem) {
 			s.Problems = append(s.Problems, *problem)
 		} else if err != nil {
-			return s, unavailable("audit.verify", err)
+			s.Problems = append(s.Problems, *unreadable(active, err))
 		}
 		s.Chains = append(s.Chains, c)
 	}
+	f.verifyFolder(&s)
 	return s, s.err()
+}
+
+// noHead is why a chain that holds something is a problem though all of it fits.
+const noHead = "no head for this chain"
+
+// verifyFolder adds what is wrong with the folder and its heads. When these cannot be
+// had at all, that stands for the chains that miss theirs.
+func (f *logs) verifyFolder(s *Summary) {
+	if f.ledger == nil {
+		return
+	}
+	bad := f.damage
+	if bad != nil {
+		_, bad = f.ledger.inspect() // a line may have been at work
+	}
+	if _, err := os.Lstat(f.ledger.path()); missing(err) && f.recorded(s) {
+		bad = &Problem{File: f.ledger.path(), Why: "heads is missing"}
+	}
+	if bad != nil && bad.Line == 0 {
+		s.Problems = slices.DeleteFunc(s.Problems, func(p Problem) bool { return p.Why == noHead })
+	}
+	if bad != nil {
+		s.Problems = append(s.Problems, *bad)
+	} else if why := exposed(f.ledger.path(), 0o600); why != "" {
+		s.Problems = append(s.Problems, Problem{File: f.ledger.path(), Why: why})
+	}
+	if why := exposed(f.ledger.dir, 0o700); why != "" {
+		s.Problems = append(s.Problems, Problem{File: f.ledger.dir, Why: why})
+	}
+}
+
+// recorded reports whether there is anything in the folder that wants a head.
+func (f *logs) recorded(s *Summary) bool {
+	return slices.ContainsFunc(s.Problems, func(p Problem) bool { return f.inFolder(p.File) }) ||
+		slices.ContainsFunc(s.Chains, func(c Chain) bool { return f.inFolder(c.File) && c.Records > 0 })
 }
 
 func (s Summary) err() error {
@@ -76,41 +121,80 @@ func (s Summary) err() error {
 	return &durward.Error{Reason: durward.AuditBroken, Op: "audit.verify", Err: err}
 }
 
-// find lists the chains to look at, by the path of their active file, and their heads.
-// Heads are read before any chain: a chain that grows meanwhile is only ahead of them.
-func find(dir string, files []string) (map[string][]segment, map[string]Head, error) {
-	chains, heads := map[string][]segment{}, map[string]Head{}
+// logs are the chains to look at.
+type logs struct {
+	ledger *ledger // nil without a folder
+	// chains and heads are by the path of the active file.
+	chains map[string][]segment
+	heads  map[string]Head
+	// damage is what is wrong with the heads file, if anything.
+	damage *Problem
+}
+
+// find lists the chains to look at. Heads are read before any chain: a chain that grows
+// meanwhile is only ahead of them.
+func find(dir string, files []string) (*logs, error) {
+	f := &logs{chains: map[string][]segment{}, heads: map[string]Head{}}
 	if dir != "" {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, nil, err
-		}
-		l := ledger{dir: abs}
-		known, err := l.read()
-		if err != nil {
-			return nil, nil, err
-		}
-		if chains, err = chainsIn(abs, isLog); err != nil {
-			return nil, nil, err
-		}
-		for key, head := range known {
-			heads[l.active(key)] = head
-			know(chains, l.active(key))
+		if err := f.addFolder(dir); err != nil {
+			return nil, err
 		}
 	}
 	for _, file := range files {
-		abs, err := filepath.Abs(file)
-		if err != nil {
-			return nil, nil, err
+		if err := f.addFile(file); err != nil {
+			return nil, err
 		}
-		if heads[abs].Seq == 0 {
-			if _, err := os.Lstat(abs); err != nil {
-				return nil, nil, err
-			}
-		}
-		know(chains, abs)
 	}
-	return chains, heads, nil
+	return f, nil
+}
+
+func (f *logs) addFolder(dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	f.ledger = &ledger{dir: abs}
+	known, damage := f.ledger.inspect()
+	f.damage = damage
+	if f.chains, err = chainsIn(abs, isLog); err != nil {
+		return err
+	}
+	for key, head := range known {
+		active := f.ledger.active(key)
+		f.heads[active] = head
+		know(f.chains, active)
+	}
+	return nil
+}
+
+func (f *logs) addFile(file string) error {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	know(f.chains, abs)
+	if f.heads[abs].Seq > 0 {
+		return nil
+	}
+	_, err = os.Lstat(abs)
+	if segments, _ := segmentsNow(abs); missing(err) && len(segments) > 0 {
+		return nil // it is being rotated
+	}
+	return err
+}
+
+// inFolder reports whether a chain stands in the audit folder, where each has a head.
+func (f *logs) inFolder(active string) bool {
+	return f.ledger != nil && filepath.Dir(active) == f.ledger.dir
+}
+
+// headNow gives the head of a chain as it is by now.
+func (f *logs) headNow(active string) Head {
+	if f.ledger == nil {
+		return Head{}
+	}
+	heads, _ := f.ledger.inspect()
+	return heads[f.ledger.key(active)]
 }
 
 // know adds a chain whose files have not been listed yet.
@@ -122,22 +206,29 @@ func know(chains map[string][]segment, active string) {
 
 func isLog(name string) bool { return strings.HasSuffix(name, extension) }
 
-// verifyChain walks one chain. What a walk finds while its process rotates, ends or
-// takes back an unfinished write does not count: the walk is repeated.
-func verifyChain(ctx context.Context, active string, segments []segment, head Head) (Chain, error) {
+// verifyChain walks one chain. What a walk finds while its process rotates, ends, goes
+// on or takes back an unfinished write does not count: the walk is repeated. A process
+// writes its head before it goes on, so that what a head does not allow is wrong when
+// the head is still the same after the walk.
+func (f *logs) verifyChain(ctx context.Context, active string) (Chain, error) {
+	segments, head := f.chains[active], f.heads[active]
 	live := isLive(active)
-	c, found := walkChain(ctx, active, segments, head, live)
+	c, found := f.walkChain(ctx, active, segments, head, live)
 	for found != nil || c.Torn > 0 || segments == nil {
 		var err error
+		same := head
+		if found != nil {
+			head = f.headNow(active)
+		}
 		if segments, err = segmentsNow(active); err != nil {
-			return Chain{}, err
+			return Chain{File: active}, err
 		}
 		before, was := found, live
 		live = isLive(active)
-		c, found = walkChain(ctx, active, segments, head, live)
+		c, found = f.walkChain(ctx, active, segments, head, live)
 		after, err := segmentsNow(active)
 		if err != nil {
-			return Chain{}, err
+			return Chain{File: active}, err
 		}
 		if found == nil && c.Torn == 0 {
 			break
@@ -145,11 +236,24 @@ func verifyChain(ctx context.Context, active string, segments []segment, head He
 		if ctx.Err() != nil || len(segments) == 0 {
 			break
 		}
-		if slices.Equal(segments, after) && live == was && sameError(before, found) {
+		if slices.Equal(segments, after) && live == was && head == same && sameError(before, found) {
 			break
 		}
 	}
+	if found == nil && (f.inFolder(active) || head.State != "") {
+		found = exposedIn(segments)
+	}
 	return c, found
+}
+
+// exposedIn names the first file of a chain that others could touch.
+func exposedIn(segments []segment) error {
+	for _, s := range segments {
+		if why := exposed(s.path, 0o600); why != "" {
+			return &Problem{File: s.path, Why: why}
+		}
+	}
+	return nil
 }
 
 func sameError(a, b error) bool {
@@ -159,13 +263,16 @@ func sameError(a, b error) bool {
 	return a.Error() == b.Error()
 }
 
-func walkChain(ctx context.Context, active string, segments []segment, head Head, live bool) (Chain, error) {
+func (f *logs) walkChain(ctx context.Context, active string, segments []segment, head Head, live bool) (Chain, error) {
 	w := newWalk(active, segments, head)
 	err := w.reader.pin()
 	if err == nil {
 		err = w.run(ctx)
 	}
 	w.reader.close()
+	if err == nil && head.State == "" && f.inFolder(active) && (w.records > 0 || w.torn != nil) {
+		err = &Problem{File: active, Why: noHead}
+	}
 	return w.chain(segments, live), err
 }
 

@@ -214,17 +214,22 @@ func TestEachBadChainIsNamedOnce(t *testing.T) {
 }
 
 func TestVerifyChangesNothing(t *testing.T) {
-	w := write(t, 3, Options{})
-	f, err := os.OpenFile(w.files[0], os.O_APPEND|os.O_WRONLY, 0)
+	dir := private(t)
+	l := opened(t, dir, Options{})
+	for i := range 3 {
+		record(t, l, fmt.Sprint(i))
+	}
+	l.die(t)
+	f, err := os.OpenFile(l.File(), os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
 	_, err = f.WriteString(`{"seq":7,"pr`)
 	must(t, errors.Join(err, f.Close()))
-	before, err := os.ReadFile(w.files[0])
+	before, err := os.ReadFile(l.File())
 	must(t, err)
-	if c := verified(t, w.dir).Chains[0]; c.Torn != len(`{"seq":7,"pr`) || c.Records != 6 {
+	if c := verified(t, dir).Chains[0]; c.Torn != len(`{"seq":7,"pr`) || c.Records != 6 {
 		t.Errorf("%+v", c)
 	}
-	after, err := os.ReadFile(w.files[0])
+	after, err := os.ReadFile(l.File())
 	must(t, err)
 	if !bytes.Equal(before, after) {
 		t.Error("the log was changed")

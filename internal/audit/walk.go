@@ -33,6 +33,9 @@ func (p *Problem) Error() string {
 	return at + ": " + p.Why
 }
 
+// behindEnd is why a line is no part of a chain that its process ended.
+const behindEnd = "it stands behind the end: heads says that the log was closed before"
+
 // maxInFlight is how many calls without outcome a walk keeps track of.
 const maxInFlight = 1 << 16
 
@@ -143,6 +146,9 @@ func (w *walk) tear(l line) error {
 			return err
 		}
 	}
+	if w.head.State == StateClosed && w.seq >= w.head.Seq {
+		return w.problem(l, behindEnd)
+	}
 	l.text = append([]byte(nil), l.text...)
 	w.torn = &l
 	return nil
@@ -250,6 +256,9 @@ func (w *walk) accept(l line) error {
 	r := l.record
 	if r.Seq == w.head.Seq && l.hash.String() != w.head.Hash {
 		return w.problem(l, "the record was changed: the heads file holds another hash for it")
+	}
+	if w.head.State == StateClosed && r.Seq > w.head.Seq {
+		return w.problem(l, behindEnd)
 	}
 	if w.first == 0 {
 		w.first = r.Seq
