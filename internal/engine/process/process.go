@@ -126,7 +126,7 @@ func (p *prepared) environment() []string {
 		env = append(env, name+"="+value)
 	}
 	if len(p.grant.PrivateDir) > 0 {
-		p.private = p.engine.scratch.path(p.call.ID)
+		p.private = p.engine.scratch.path()
 		for _, name := range p.grant.PrivateDir {
 			env = append(env, name+"="+p.private)
 		}

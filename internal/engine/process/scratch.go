@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/durward/durward"
 )
@@ -14,7 +15,7 @@ import (
 // A scratch holds the private directories of the calls of one runtime, each of which
 // lives as long as its call:
 //
-//	durward-scratch.<random>/<call id>
+//	durward-scratch.<random>/<random>
 //
 // The outer directory is locked while its runtime lives. What a runtime that was
 // killed has left is removed by the next one.
@@ -27,6 +28,15 @@ type scratch struct {
 
 const scratchPrefix = "durward-scratch."
 
+const (
+	// removeTime bounds the removal of one directory: a process that got away and goes
+	// on writing does not hold up the answer for ever. A hundred thousand files on a
+	// busy disk take a few seconds.
+	removeTime = 10 * time.Second
+	// sweepTime bounds what the first call spends on the remains of others.
+	sweepTime = 2 * time.Second
+)
+
 func newScratch(parent string) *scratch {
 	if parent == "" {
 		parent = os.TempDir()
@@ -36,16 +46,13 @@ func newScratch(parent string) *scratch {
 
 func (s *scratch) dir() string { return filepath.Join(s.parent, s.name) }
 
-// path gives the directory of a call, which need not exist.
-func (s *scratch) path(id durward.CallID) string { return filepath.Join(s.dir(), string(id)) }
+// path gives a new directory for a call; make makes it.
+func (s *scratch) path() string { return filepath.Join(s.dir(), rand.Text()) }
 
 // make makes the directory of a call. It belongs to uid and gid, and nobody else can
 // enter it.
 func (s *scratch) make(path string, uid, gid uint32) error {
-	if err := s.prepare(); err != nil {
-		return scratchError(err)
-	}
-	if err := os.Mkdir(path, 0o700); err != nil {
+	if err := s.mkdir(path); err != nil {
 		return scratchError(err)
 	}
 	if int(uid) == os.Geteuid() {
@@ -57,38 +64,89 @@ func (s *scratch) make(path string, uid, gid uint32) error {
 	return nil
 }
 
-// prepare makes and locks the outer directory. Others may pass through it, not list it.
-func (s *scratch) prepare() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lock != nil {
-		return nil
-	}
-	s.sweep()
-	dir := s.dir()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	lock, err := lockDir(dir)
-	if err == nil {
-		s.lock = lock
-		err = lock.Chmod(0o711)
+// mkdir tries twice: those who clean up the temporary directory may come in between.
+func (s *scratch) mkdir(path string) (err error) {
+	for range 2 {
+		if err := s.prepare(); err != nil {
+			return err
+		}
+		if err = os.Mkdir(path, 0o700); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return err
 }
 
-// sweep removes what is locked by nobody.
+// prepare sees to it that the outer directory stands where it should and is locked.
+func (s *scratch) prepare() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lock == nil {
+		s.sweep()
+		return s.found()
+	}
+	if s.stands() {
+		return nil
+	}
+	s.lock.Close()
+	s.lock = nil
+	return s.found()
+}
+
+// stands reports whether the outer directory is still the one that we have locked.
+func (s *scratch) stands() bool {
+	ours, err := s.lock.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(s.dir())
+	return err == nil && os.SameFile(ours, there)
+}
+
+// found makes and locks the outer directory. Others may pass through it, not list it.
+// One that stands there already is taken when it is ours.
+func (s *scratch) found() error {
+	dir := s.dir()
+	made := os.Mkdir(dir, 0o700)
+	if made != nil && !errors.Is(made, fs.ErrExist) {
+		return made
+	}
+	lock, err := lockDir(dir)
+	if err == nil {
+		if err = lock.Chmod(0o711); err == nil {
+			s.lock = lock
+			return nil
+		}
+		lock.Close()
+	}
+	if made == nil {
+		err = errors.Join(err, os.Remove(dir))
+	}
+	return err
+}
+
+// sweep removes what is locked by nobody. What stays is tried again by the next runtime.
 func (s *scratch) sweep() {
+	deadline := time.Now().Add(sweepTime)
 	left, _ := filepath.Glob(filepath.Join(s.parent, scratchPrefix+"*"))
 	for _, dir := range left {
 		if !old(dir) {
 			continue
 		}
 		if lock, err := lockDir(dir); err == nil {
-			_ = removeTree(dir) // what stays is tried again
+			sweepDir(lock, deadline)
 			lock.Close()
 		}
 	}
+}
+
+// sweepDir removes an outer directory. Each of those in it may have another owner.
+func sweepDir(outer *os.File, deadline time.Time) {
+	names, _ := outer.Readdirnames(-1)
+	for _, name := range names {
+		_ = removeIn(outer, name, deadline)
+	}
+	_ = os.Remove(outer.Name()) // fails while anything is in it
 }
 
 func (s *scratch) close() error {
@@ -97,25 +155,21 @@ func (s *scratch) close() error {
 	if s.lock == nil {
 		return nil
 	}
-	err := os.Remove(s.dir())
+	err := ignoreMissing(os.Remove(s.dir()))
 	err = errors.Join(err, s.lock.Close())
 	s.lock = nil
 	return err
 }
 
-// removeTree removes a directory in which nobody is at work any more, also where
-// somebody has taken the right to enter a part of it away.
-func removeTree(path string) error {
-	if os.RemoveAll(path) == nil {
+// removeTree removes a directory, also where somebody has taken the right to enter a
+// part of it away.
+func removeTree(path string) error { return removeBy(path, time.Now().Add(removeTime)) }
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // the removal tells
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
+	return err
 }
 
 func scratchError(err error) error {
