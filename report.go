@@ -63,7 +63,7 @@ type ReportEnd struct {
 	Cause Cause `json:"cause"`
 	// KilledBy is the signal the runtime had to use, or nil.
 	KilledBy *string `json:"killedBy"`
-	// Survivors counts processes known to live on; anything but 0 is a defect or a
-	// best-effort containment that failed.
+	// Survivors counts processes known to live on, -1 where that is not known: a
+	// best-effort containment was broken.
 	Survivors int `json:"survivors"`
 }

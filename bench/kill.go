@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -66,7 +67,7 @@ func killOnce() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	p, err := sandbox.Start(plan, r, sandbox.Stdio{Stdin: null, Stdout: write, Stderr: null}, h)
+	p, err := sandbox.Start(context.Background(), plan, r, sandbox.Stdio{Stdin: null, Stdout: write, Stderr: null}, h)
 	write.Close()
 	if err != nil {
 		return 0, err

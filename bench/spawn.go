@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -120,7 +121,7 @@ func (s spawner) level0(g durward.Grant, h sandbox.Host) (func() error, error) {
 	plan, err := sandbox.Compile(r, h)
 	stdio := sandbox.Stdio{Stdin: s.null, Stdout: s.null, Stderr: s.null}
 	return func() error {
-		p, err := sandbox.Start(plan, r, stdio, h)
+		p, err := sandbox.Start(context.Background(), plan, r, stdio, h)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,8 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +25,8 @@ import (
 // watchdog, one for the whole runtime, kills all of it when the runtime dies.
 type cgroupHome struct {
 	path     string
-	watchdog int // write end of a pipe; nothing is ever written
+	lock     *os.File
+	watchdog watchdog
 
 	mu   sync.Mutex
 	made int       // guarded by mu; how many cgroups there are
@@ -46,15 +50,33 @@ func openCgroupHome() (*cgroupHome, error) {
 		return nil, err
 	}
 	sweepHomes(parent)
-	h := &cgroupHome{path: filepath.Join(parent, homePrefix+strconv.Itoa(os.Getpid()))}
+	h := &cgroupHome{path: filepath.Join(parent, homePrefix+rand.Text())}
 	if err := os.Mkdir(h.path, 0o755); err != nil {
 		return nil, err
 	}
-	if err := h.startWatchdog(); err != nil {
+	if h.lock, err = lockHome(h.path); err == nil {
+		err = h.startWatchdog()
+	}
+	if err != nil {
+		h.lock.Close()
 		os.Remove(h.path)
 		return nil, err
 	}
 	return h, nil
+}
+
+// lockHome locks a home while its runtime lives. A process id would not tell: the
+// other runtime may live in another process-id namespace.
+func lockHome(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(fdOf(f), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, os.NewSyscallError("flock", err)
+	}
+	return f, nil
 }
 
 const homePrefix = "durward-"
@@ -98,8 +120,12 @@ func cgroupMount() (string, error) {
 func sweepHomes(parent string) {
 	homes, _ := filepath.Glob(filepath.Join(parent, homePrefix+"*"))
 	for _, home := range homes {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(home), homePrefix))
-		if err != nil || unix.Kill(pid, 0) != unix.ESRCH {
+		info, err := os.Stat(home)
+		if err != nil || time.Since(info.ModTime()) < time.Second {
+			continue // its runtime may be about to lock it
+		}
+		lock, err := lockHome(home)
+		if err != nil {
 			continue
 		}
 		calls, _ := filepath.Glob(filepath.Join(home, "*/"))
@@ -107,6 +133,7 @@ func sweepHomes(parent string) {
 			_ = unix.Rmdir(c) // one that is not empty stays, and so does its home
 		}
 		_ = unix.Rmdir(home)
+		lock.Close()
 	}
 }
 
@@ -122,7 +149,7 @@ func (h *cgroupHome) startWatchdog() error {
 	if err := w.start(); err != nil {
 		return fmt.Errorf("watchdog: %w", err)
 	}
-	h.watchdog = w.pipe
+	h.watchdog = *w
 	return nil
 }
 
@@ -177,7 +204,9 @@ func (h *cgroupHome) close() error {
 		err = errors.Join(err, c.remove())
 	}
 	h.free = nil
-	closeFDs(h.watchdog) // it removes the home itself
+	closeFDs(h.watchdog.pipe) // it removes the home itself, and ends
+	err = errors.Join(err, waitEnd(h.watchdog.pidfd), h.lock.Close())
+	closeFDs(h.watchdog.pidfd)
 	return err
 }
 
@@ -222,9 +251,10 @@ func (c *cgroup) remove() error {
 
 // A watchdog is the process that outlives us for a moment.
 type watchdog struct {
-	kill *os.File
-	home string
-	pipe int
+	kill  *os.File
+	home  string
+	pipe  int // write end; nothing is ever written
+	pidfd int
 }
 
 func (w *watchdog) start() error {
@@ -238,6 +268,7 @@ func (w *watchdog) start() error {
 		return err
 	}
 	block, err := reaperLists{before: []Call{
+		ownSession("watchdog's own session"),
 		{Name: "let go of the streams", NR: unix.SYS_CLOSE_RANGE, Args: []Arg{number(0), number(2), number(0)}},
 		{Name: "hide the watchdog from ptrace", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(0)}},
 		{Name: "wait for the runtime's end", NR: unix.SYS_PPOLL, Args: []Arg{pollEnd(reaperControlFD), number(1), number(0), number(0)}},
@@ -253,14 +284,13 @@ func (w *watchdog) start() error {
 		return err
 	}
 	place := []placement{{s.lent[0], reaperControlFD}, {fdOf(w.kill), reaperKillFD}}
-	_, pidfd, err := spawn(0, -1, s.onlyReaper(place, fdOf(program)))
+	_, pidfd, err := spawn(context.Background(), 0, -1, s.onlyReaper(place, fdOf(program)))
 	if err != nil {
 		reapFailed(pidfd)
 		s.closeOwn()
 		return err
 	}
-	unix.Close(pidfd)
-	w.pipe = s.control
+	w.pipe, w.pidfd = s.control, pidfd
 	return nil
 }
 

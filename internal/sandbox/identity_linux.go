@@ -29,11 +29,9 @@ func identify(g durward.Grant, h Host, dir *os.File) (identity, error) {
 	switch {
 	case g.Identity.Fixed:
 		return fixed(g.Identity, h)
-	case h.UID != 0 || h.HostUID != 0:
+	case wide, h.HostUID != 0:
 		return own, nil
-	case wide:
-		return own, nil
-	case g.Identity.Keep:
+	case g.Identity.Keep, h.UID != 0: // the second is host root in a namespace of its own
 		return identity{}, &durward.Error{
 			Reason: durward.SandboxUnavailable, Op: "identity", Rule: "identity",
 			Hint: "write identity: auto, or run durward as another user",
@@ -46,7 +44,7 @@ func identify(g durward.Grant, h Host, dir *os.File) (identity, error) {
 func fixed(i durward.Identity, h Host) (identity, error) {
 	id := identity{uid: i.UID, gid: i.GID, change: i.UID != h.UID || i.GID != h.GID}
 	switch {
-	case i.UID == 0 && h.HostUID == 0:
+	case hostUID(i.UID) == 0:
 		return id, &durward.Error{
 			Reason: durward.SandboxUnavailable, Op: "identity", Rule: "identity",
 			Hint: "name a user other than root", Err: fmt.Errorf("user id 0 is host root"),

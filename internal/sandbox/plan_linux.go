@@ -28,6 +28,9 @@ type Plan struct {
 	// Report is what holds once every call of the plan has succeeded.
 	Report durward.Report
 
+	// UID and GID are whom the command runs as, in the numbers of our own namespace.
+	UID, GID uint32
+
 	argv, env []string
 	direct    bool    // no reaper: the command is our own child
 	fork      uintptr // clone flags of the command's process
@@ -55,7 +58,7 @@ func Compile(r Request, h Host) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Containment: h.best(), argv: r.Argv, env: r.Env}
+	p := Plan{Containment: h.best(), UID: id.uid, GID: id.gid, argv: r.Argv, env: r.Env}
 	if p.Containment == "" {
 		return Plan{}, &durward.Error{
 			Reason: durward.SandboxUnavailable, Op: "containment", Hint: "run durward doctor",
@@ -126,6 +129,7 @@ func idMaps(uid, gid uint32) []Call {
 
 func reaperBefore(c Containment) []Call {
 	calls := []Call{
+		ownSession("reaper's own session"), // whoever kills our process group does not kill it
 		{Name: "hide the reaper from ptrace", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(0)}},
 		{Name: "share a page", NR: unix.SYS_MMAP, Args: []Arg{
 			number(reaperShared), number(os.Getpagesize()), number(unix.PROT_READ | unix.PROT_WRITE),
@@ -142,6 +146,8 @@ func reaperBefore(c Containment) []Call {
 	return calls
 }
 
+func ownSession(name string) Call { return Call{Name: name, NR: unix.SYS_SETSID} }
+
 func reaperAfter() []Call {
 	return []Call{
 		{Name: "let go of the streams", NR: unix.SYS_CLOSE_RANGE, Args: []Arg{number(0), number(2), number(0)}},
@@ -152,7 +158,7 @@ func reaperAfter() []Call {
 // commandCalls is what happens in the command's own process before the program is
 // executed: the limits of level 0, and the drop of privilege.
 func commandCalls(r Request, h Host, id identity, ownUsers bool) []Call {
-	calls := []Call{{Name: "own session", NR: unix.SYS_SETSID}}
+	calls := []Call{ownSession("own session")}
 	if r.Terminal {
 		calls = append(calls, Call{Name: "controlling terminal", NR: unix.SYS_IOCTL, Args: []Arg{number(0), number(unix.TIOCSCTTY), number(0)}})
 	}

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -123,7 +124,7 @@ func (h Host) runOrphan(limits durward.Limits) (Exit, error) {
 		write.Close()
 		return Exit{}, err
 	}
-	p, err := Start(plan, r, Stdio{null, write, null}, h)
+	p, err := Start(context.Background(), plan, r, Stdio{null, write, null}, h)
 	write.Close()
 	if err != nil {
 		return Exit{}, err

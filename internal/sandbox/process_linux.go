@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,6 +51,9 @@ type Exit struct {
 	CPU time.Duration
 	// Alone is set when the command left no other process behind.
 	Alone bool
+	// Lost is set when the reaper was killed before it could report: Status is not
+	// known then, and without a containment by the kernel somebody may live on.
+	Lost bool
 }
 
 // Exited is closed when the main process has ended.
@@ -95,6 +99,7 @@ func (p *Process) Kill() {
 	if p.plan.direct {
 		if !p.endedAlone() {
 			_ = p.group.killAll() // a cgroup that is gone has no process left
+			kill(p.pidfd)         // it may have left the cgroup
 		}
 		return
 	}
@@ -135,7 +140,7 @@ func (p *Process) force() {
 	}
 	switch p.plan.Containment {
 	case PIDNamespace:
-		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0) // ESRCH: it has ended
+		kill(p.pidfd)
 	case Cgroup:
 		_ = p.group.killAll()
 	case Subreaper:
@@ -170,20 +175,41 @@ func (p *Process) dropControl() {
 
 // confirm waits for the word that the program has been executed. A failure has been
 // reaped when it returns.
-func (p *Process) confirm() error {
+func (p *Process) confirm(ctx context.Context) error {
 	if p.plan.direct {
 		return nil // vfork returned because the program was executed
 	}
+	stop := context.AfterFunc(ctx, p.abort)
 	r, err := p.next()
-	if err == nil && r.kind == recordStarted {
+	inTime := stop()
+	if inTime && err == nil && r.kind == recordStarted {
 		return nil
 	}
-	_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
-	reapFailed(p.pidfd)
+	if !inTime || err != nil {
+		p.abort()
+	}
+	reapFailed(p.pidfd) // a reaper that reports a failure ends by itself, and the command with it
+	if !inTime {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("the reaper ended before it started the command: %w", err)
 	}
 	return p.failure(r)
+}
+
+// abort kills a start that is still on its way. The reaper waits in the fork and
+// cannot do it; so it has not reaped its child either, whose number is its own.
+func (p *Process) abort() {
+	switch p.plan.Containment {
+	case Cgroup:
+		_ = p.group.killAll() // the reaper is killed in any case
+	case Subreaper:
+		for _, child := range children(p.pid) {
+			_ = unix.Kill(child, unix.SIGKILL)
+		}
+	}
+	kill(p.pidfd)
 }
 
 func (p *Process) failure(r record) error {
@@ -221,7 +247,7 @@ func (p *Process) watch() {
 		p.err = p.watchDirect()
 		return
 	}
-	p.exit = Exit{Status: syscall.WaitStatus(unix.SIGKILL)} // unless it reports better
+	p.exit = Exit{Status: syscall.WaitStatus(unix.SIGKILL), Lost: true} // unless it reports better
 	if p.eager {
 		p.readRecords(true)
 	}
@@ -238,10 +264,26 @@ func (p *Process) watch() {
 	}
 }
 
-// waitEnd waits for a process of ours and reaps it.
+// waitEnd waits for a process of ours and reaps it. In a program that ignores SIGCHLD,
+// or waits for any child, somebody else may have reaped it; then its descriptor tells
+// that it has ended.
 func waitEnd(pidfd int) error {
 	for {
-		if err := unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED|unix.WALL, nil); err != unix.EINTR {
+		err := unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED|unix.WALL, nil)
+		switch err {
+		case unix.EINTR:
+			continue
+		case unix.ECHILD:
+			return pollEnded(pidfd)
+		}
+		return err
+	}
+}
+
+func pollEnded(pidfd int) error {
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
+		if err != unix.EINTR {
 			return err
 		}
 	}
@@ -276,6 +318,7 @@ func (p *Process) note(r record) {
 	p.exit.Status = syscall.WaitStatus(r.a)
 	p.exit.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	p.exit.Alone = r.b == 1
+	p.exit.Lost = false
 	if executed := time.Duration(r.seconds*int64(time.Second) + r.nanoseconds); executed > 0 {
 		p.setup = executed - p.began
 	}

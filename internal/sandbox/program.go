@@ -74,7 +74,7 @@ func openProgram(path string) (*Program, error) {
 		f.Close()
 		return nil, programError(path, err)
 	}
-	return &Program{Path: physical, file: f, info: info, script: isScript(physical, info)}, nil
+	return &Program{Path: physical, file: f, info: info, script: isScript(f)}, nil
 }
 
 // unchanged reports whether Path still names the opened file.

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"os"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,20 +22,16 @@ func physicalPath(f *os.File) (string, error) {
 	return os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 }
 
-// isScript reports whether the file begins with "#!". A file that cannot be read is
-// none: its interpreter could not read it either. The file is named by path, so it is
-// compared with the one that was opened.
-func isScript(path string, opened os.FileInfo) bool {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+// isScript reports whether an opened regular file begins with "#!". A file that cannot
+// be read, or that somebody holds a lease on, is none: its interpreter could not read
+// it either.
+func isScript(f *os.File) bool {
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
 	var head [2]byte
-	var st unix.Stat_t
-	if _, err := unix.Pread(fd, head[:], 0); err != nil || unix.Fstat(fd, &st) != nil {
-		return false
-	}
-	was, ok := opened.Sys().(*syscall.Stat_t)
-	return ok && was.Dev == st.Dev && was.Ino == st.Ino && string(head[:]) == "#!"
+	n, err := unix.Pread(fd, head[:], 0)
+	return err == nil && string(head[:n]) == "#!"
 }

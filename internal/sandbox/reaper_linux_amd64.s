@@ -114,6 +114,8 @@ fail:
 	MOVQ $record__size, DX
 	MOVL $1, AX                // write
 	SYSCALL
+	CMPQ R15, $2
+	JEQ  ended                 // the command runs: end it, too
 die:
 	MOVQ $127, DI
 	MOVL $231, AX              // exit_group
@@ -224,8 +226,12 @@ wait:
 	XORL R8, R8
 	MOVL $271, AX              // ppoll
 	SYSCALL
-	TESTQ AX, AX
+	CMPQ AX, $0
 	JEQ  end                   // the moment has passed
+	JGT  woken
+	CMPQ AX, $-4               // EINTR
+	JNE  end                   // somebody has broken the poll: that is the end of the call
+woken:
 	MOVQ $const_reaperSignalFD, DI
 	MOVQ $const_reaperScratch, SI
 	MOVQ $const_scratchSize, DX

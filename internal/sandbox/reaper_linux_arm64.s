@@ -114,6 +114,8 @@ fail:
 	MOVD $record__size, R2
 	MOVD $64, R8               // write
 	SVC
+	CMP  $2, R22
+	BEQ  ended                 // the command runs: end it, too
 die:
 	MOVD $127, R0
 	MOVD $94, R8               // exit_group
@@ -222,7 +224,12 @@ wait:
 	MOVD ZR, R4
 	MOVD $73, R8               // ppoll
 	SVC
-	CBZ  R0, end               // the moment has passed
+	CMP  $0, R0
+	BEQ  end                   // the moment has passed
+	BGT  woken
+	CMN  $4, R0                // EINTR
+	BNE  end                   // somebody has broken the poll: that is the end of the call
+woken:
 	MOVD $const_reaperSignalFD, R0
 	MOVD $const_reaperScratch, R1
 	MOVD $const_scratchSize, R2

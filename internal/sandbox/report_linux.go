@@ -15,13 +15,11 @@ func report(g durward.Grant, h Host, p Plan, id identity, ownUsers bool) (durwar
 		Mode: g.Mode, Level: durward.LevelNone.Number(), Guarantees: make(map[durward.Guarantee]durward.Held),
 		Identity: durward.ReportIdentity{Inner: id.uid, Host: id.uid},
 	}
-	if !id.change {
-		r.Identity.Host = h.HostUID
-	}
+	r.Identity.Host = hostUID(id.uid)
 	for _, guarantee := range durward.Guarantees() {
 		r.Guarantees[guarantee] = unheld(g.Mode, guarantee)
 	}
-	r.Guarantees[durward.Kill] = killHeld(p.Containment)
+	r.Guarantees[durward.Kill] = killHeld(p.Containment, id)
 	r.Guarantees[durward.Pids] = pidsHeld(g.Limits, ownUsers)
 	r.Guarantees[durward.Mem] = memHeld(g.Limits)
 	if r.Identity.Host == 0 {
@@ -43,9 +41,11 @@ func unheld(m durward.Mode, g durward.Guarantee) durward.Held {
 	return durward.Held{Held: durward.HeldNone}
 }
 
-func killHeld(c Containment) durward.Held {
+// killHeld: a command that runs as the user to whom the cgroups belong can move its
+// processes to another one.
+func killHeld(c Containment, id identity) durward.Held {
 	held := durward.Held{Held: durward.HeldKernel, By: []string{string(c)}}
-	if c == Subreaper {
+	if c == Subreaper || (c == Cgroup && !id.change) {
 		held.Held = durward.HeldBestEffort
 	}
 	return held

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
@@ -16,8 +17,9 @@ import (
 // Start has a new process run the plan and then the command. The ends in stdio stay
 // the caller's to close. When it fails, no instruction of the command has run and
 // nothing is left: the error has reason SandboxError, DirUnreadable or
-// ProgramNotExecutable and wraps a [*StepError].
-func Start(p Plan, r Request, stdio Stdio, h Host) (*Process, error) {
+// ProgramNotExecutable and wraps a [*StepError]; or it is the cause of ctx, when that
+// ends first.
+func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Process, error) {
 	if r.Program.script {
 		if err := r.Program.unchanged(); err != nil {
 			return nil, err
@@ -25,9 +27,12 @@ func Start(p Plan, r Request, stdio Stdio, h Host) (*Process, error) {
 	}
 	s := &starter{plan: p, request: r, stdio: stdio, began: monotonic(), control: -1, status: -1}
 	defer s.closeLent()
-	proc, err := s.start(h)
+	proc, err := s.start(ctx, h)
 	if err != nil {
 		s.closeOwn()
+		if ctx.Err() != nil {
+			return nil, err
+		}
 		return nil, startError(err)
 	}
 	return proc, nil
@@ -47,7 +52,7 @@ type starter struct {
 	group   *cgroup
 }
 
-func (s *starter) start(h Host) (*Process, error) {
+func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	place := []placement{
 		{fdOf(s.stdio.Stdin), 0},
 		{fdOf(s.stdio.Stdout), 1},
@@ -78,7 +83,7 @@ func (s *starter) start(h Host) (*Process, error) {
 		reaper = fdOf(program)
 	}
 	list := s.shared(place, reaper)
-	pid, pidfd, err := spawn(s.plan.Namespaces, born, list)
+	pid, pidfd, err := spawn(ctx, s.plan.Namespaces, born, list)
 	if err != nil {
 		reapFailed(pidfd)
 		return nil, err
@@ -90,8 +95,9 @@ func (s *starter) start(h Host) (*Process, error) {
 	if s.plan.direct {
 		proc.setup = monotonic() - s.began // vfork returned because the program was executed
 	}
+	s.closeLent() // or the end of the reaper would not end its pipe
 	if s.request.Follow {
-		if err := proc.confirm(); err != nil {
+		if err := proc.confirm(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -232,7 +238,10 @@ func reapFailed(pidfd int) {
 	}
 }
 
-func (s *starter) closeLent() { closeFDs(s.lent...) }
+func (s *starter) closeLent() {
+	closeFDs(s.lent...)
+	s.lent = nil
+}
 
 func closeFDs(fds ...int) {
 	for _, fd := range fds {

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -86,7 +87,7 @@ func (r *trial) compile(t *testing.T) Plan {
 // start starts the plan and waits for its end; the error is that of the start, early
 // or late.
 func (r *trial) start(p Plan) error {
-	proc, err := Start(p, r.request, Stdio{r.null, r.null, r.null}, r.host)
+	proc, err := Start(context.Background(), p, r.request, Stdio{r.null, r.null, r.null}, r.host)
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func TestKillIsPrompt(t *testing.T) {
 		defer program.Close()
 		r.request.Program, r.request.Argv = program, []string{"sh", "-c", "kill -STOP $PPID; while :; do (sleep 0.001 & sleep 0.001) & sleep 0.002; done"}
 		r.request.Follow = true
-		p, err := Start(r.compile(t), r.request, Stdio{r.null, r.null, r.null}, r.host)
+		p, err := Start(t.Context(), r.compile(t), r.request, Stdio{r.null, r.null, r.null}, r.host)
 		if err != nil {
 			t.Fatal(err)
 		}

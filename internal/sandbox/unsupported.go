@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"os"
 	"syscall"
@@ -50,6 +51,7 @@ func refuse() error {
 // A Plan is all that will be done to start one command.
 type Plan struct {
 	Containment Containment
+	UID, GID    uint32
 	Report      durward.Report
 }
 
@@ -60,7 +62,7 @@ func (p Plan) String() string { return "" }
 func Compile(Request, Host) (Plan, error) { return Plan{}, refuse() }
 
 // Start refuses.
-func Start(Plan, Request, Stdio, Host) (*Process, error) { return nil, refuse() }
+func Start(context.Context, Plan, Request, Stdio, Host) (*Process, error) { return nil, refuse() }
 
 // OpenTerminal refuses.
 func OpenTerminal(durward.WindowSize, uint32) (master, slave *os.File, err error) {
@@ -79,6 +81,7 @@ type Exit struct {
 	Status syscall.WaitStatus
 	CPU    time.Duration
 	Alone  bool
+	Lost   bool
 }
 
 // Usage is what a tree of processes uses at one moment.

@@ -3,9 +3,13 @@
 package sandbox
 
 import (
+	"context"
 	"runtime"
+	"sync/atomic"
 	"syscall"
-	"unsafe"
+	"unsafe" // for go:linkname, too
+
+	"golang.org/x/sys/unix"
 )
 
 // A vforkCall is what the assembly of vfork reads and writes. It lives on the heap:
@@ -37,6 +41,26 @@ type clone3Args struct {
 // has to be guarded.
 func vfork(call *vforkCall) (pid int)
 
+// vforkBlocking tells the scheduler that the thread may be away for long, as any
+// system call does: somebody may hold the program's file back from being executed.
+//
+//go:nosplit
+//go:norace
+func vforkBlocking(call *vforkCall) (pid int) {
+	entersyscall()
+	pid = vfork(call)
+	exitsyscall()
+	return pid
+}
+
+// Package runtime keeps these two reachable for code that makes system calls itself.
+//
+//go:linkname entersyscall runtime.entersyscall
+func entersyscall()
+
+//go:linkname exitsyscall runtime.exitsyscall
+func exitsyscall()
+
 // Memory is shared with the child instead of copied because copying the page tables
 // of a large process takes milliseconds.
 const (
@@ -50,12 +74,10 @@ const (
 // it. The namespaces to make are in flags. When cgroup is not negative, the child is
 // born in the cgroup that this descriptor names.
 //
-// The child's end sends us no signal, so that a program that embeds us and waits for
-// any child of its own never takes one of ours: it is found with WALL only.
-//
-// When a call fails the child has ended but still waits to be reaped, so pidfd is
-// valid together with the error.
-func spawn(flags uintptr, cgroup int, list []Call) (pid, pidfd int, err error) {
+// When ctx ends while the child is on its way, the child is killed. When that happens
+// or a call fails, the child still waits to be reaped, so pidfd is valid together with
+// the error.
+func spawn(ctx context.Context, flags uintptr, cgroup int, list []Call) (pid, pidfd int, err error) {
 	code, addr := assembleHere(list)
 	call := &vforkCall{block: ^uint64(0), list: addr, pidfd: -1}
 	pidfdAddr := uintptr(unsafe.Pointer(&call.pidfd))
@@ -69,14 +91,27 @@ func spawn(flags uintptr, cgroup int, list []Call) (pid, pidfd int, err error) {
 		call.nr = sysClone3
 		call.args = [5]uintptr{uintptr(unsafe.Pointer(&call.clone3)), unsafe.Sizeof(call.clone3)}
 	}
-	pid = vfork(call)
+	stop := context.AfterFunc(ctx, func() { kill(int(atomic.LoadInt32(&call.pidfd))) })
+	pid = vforkBlocking(call)
+	inTime := stop()
 	runtime.KeepAlive(code)
 	arenas.Put(code)
 	if pid < 0 {
 		return -1, -1, &StepError{Step: "clone", Errno: syscall.Errno(-pid)}
 	}
+	if !inTime {
+		kill(int(call.pidfd))
+		return pid, int(call.pidfd), context.Cause(ctx)
+	}
 	if call.failErrno != 0 {
 		return pid, int(call.pidfd), &StepError{Step: list[call.failStep].Name, Errno: syscall.Errno(call.failErrno)}
 	}
 	return pid, int(call.pidfd), nil
+}
+
+// kill kills the process that a descriptor names; a negative one names none.
+func kill(pidfd int) {
+	if pidfd >= 0 {
+		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // ESRCH: it has ended
+	}
 }

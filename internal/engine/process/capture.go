@@ -95,12 +95,12 @@ func newBudget(n int64) *budget {
 	return b
 }
 
-// spend takes n bytes and gives how many of them there were.
-func (b *budget) spend(n int) int {
-	left := b.left.Add(-int64(n))
-	if left >= 0 {
-		return n
+// spend takes n bytes.
+func (b *budget) spend(n int) {
+	if b.left.Add(-int64(n)) < 0 {
+		b.once.Do(func() { close(b.over) })
 	}
-	b.once.Do(func() { close(b.over) })
-	return int(max(0, int64(n)+left))
 }
+
+// exceeded reports whether more was taken than there was.
+func (b *budget) exceeded() bool { return b.left.Load() < 0 }

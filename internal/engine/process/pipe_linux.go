@@ -23,3 +23,17 @@ func pipe(oursReads bool) (ours, theirs *os.File, err error) {
 	}
 	return os.NewFile(uintptr(fd[0]), "pipe"), os.NewFile(uintptr(fd[1]), "pipe"), nil
 }
+
+// pending is the number of bytes that wait in a pipe or terminal.
+func pending(f *os.File) int {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	n := 0
+	_ = conn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -41,7 +41,7 @@ type run struct {
 	ends    []*os.File // our ends of the output
 	readers sync.WaitGroup
 	hard    *budget // bytes the command may produce
-	kept    *budget // nil unless the first byte over the cap refuses the call
+	kept    *budget // bytes of both streams before the call is refused
 
 	// draining is set when the tree is dead and what is left is in the pipes.
 	draining atomic.Bool
@@ -64,10 +64,7 @@ func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
 	r := &run{prepared: p, sinks: [2]sink{
 		newDigest(&headTail{headCap: half, tailCap: tail}), newDigest(&headTail{headCap: half, tailCap: tail}),
 	}}
-	if p.grant.Keep == durward.KeepRefuse {
-		r.kept = newBudget(p.grant.Limits.Output)
-	}
-	if err := r.start(); err != nil {
+	if err := r.start(ctx); err != nil {
 		return durward.Result{}, err
 	}
 	r.feed(p.call.Stdin)
@@ -76,24 +73,29 @@ func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
 
 // start makes the private directory and the streams, and starts the command. Nothing
 // is left when it fails.
-func (r *run) start() (err error) {
+func (r *run) start(ctx context.Context) (err error) {
 	r.began = time.Now()
 	if r.private != "" {
-		id := r.plan.Report.Identity
-		if err := r.engine.scratch.make(r.private, id.Host, id.Host); err != nil {
+		if err := r.engine.scratch.make(r.private, r.plan.UID, r.plan.GID); err != nil {
 			return err
 		}
 	}
 	streams, err := r.openStreams()
 	if err == nil {
-		r.proc, err = sandbox.Start(r.plan, r.request, streams.stdio, r.host)
+		r.proc, err = sandbox.Start(ctx, r.plan, r.request, streams.stdio, r.host)
 		streams.close()
+		if err != nil && ctx.Err() != nil {
+			err = ended(ctx)
+		}
 	}
 	if err != nil {
 		closeAll(append(r.ends, r.stdin))
 		return errors.Join(err, r.removePrivate())
 	}
-	r.hard = newBudget(limitOr(r.grant.Limits.OutputHard))
+	r.hard, r.kept = newBudget(limitOr(r.grant.Limits.OutputHard)), newBudget(limitOr(0))
+	if r.grant.Keep == durward.KeepRefuse {
+		r.kept = newBudget(r.grant.Limits.Output)
+	}
 	for i, f := range r.ends {
 		r.readers.Go(func() { r.read(f, r.sinks[i]) })
 	}
@@ -115,19 +117,32 @@ var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 func (r *run) read(f *os.File, s sink) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
-	for {
+	for !r.draining.Load() {
 		n, err := f.Read(buf[:])
-		if n = r.hard.spend(n); r.kept != nil {
-			n = r.kept.spend(n)
-		}
-		s.take(buf[:n])
-		if err != nil {
+		r.took(s, buf[:n])
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
-		if r.draining.Load() {
-			_ = f.SetReadDeadline(time.Now().Add(drainTime)) // the reader may have been slow
+	}
+	// The tree is dead. What it printed is in the pipe; what comes later is from
+	// somebody else, to whom the descriptor was given.
+	if err := f.SetReadDeadline(time.Now().Add(drainTime)); err != nil {
+		return
+	}
+	for left := pending(f); left > 0; {
+		n, err := f.Read(buf[:min(left, len(buf))])
+		r.took(s, buf[:n])
+		if left -= n; err != nil {
+			return
 		}
 	}
+}
+
+// took counts and keeps what was read.
+func (r *run) took(s sink, p []byte) {
+	r.hard.spend(len(p))
+	r.kept.spend(len(p))
+	s.take(p)
 }
 
 // feed writes the input and ends it. The goroutine ends when the command has read
@@ -148,7 +163,11 @@ func (r *run) feed(input []byte) {
 func (r *run) finish(ctx context.Context) (durward.Result, error) {
 	err := r.await(ctx)
 	r.endTree()
-	err = errors.Join(err, r.release())
+	released := r.release()
+	if err == nil {
+		err = r.exceeded()
+	}
+	err = errors.Join(err, released)
 	if r.cause == "" {
 		return durward.Result{}, err // it was never started
 	}
@@ -159,10 +178,6 @@ func (r *run) finish(ctx context.Context) (durward.Result, error) {
 func (r *run) await(ctx context.Context) error {
 	meter := time.NewTicker(meterEvery)
 	defer meter.Stop()
-	var refuse <-chan struct{}
-	if r.kept != nil {
-		refuse = r.kept.over
-	}
 	for {
 		select {
 		case <-r.proc.Exited():
@@ -172,16 +187,28 @@ func (r *run) await(ctx context.Context) error {
 			return r.exited()
 		case <-ctx.Done():
 			return r.stopped(ctx)
-		case <-refuse:
-			return r.broke(durward.CauseLimitOutput, durward.OutputTooLarge, "the output is larger than the call may return")
+		case <-r.kept.over:
+			return r.exceeded()
 		case <-r.hard.over:
-			return r.broke(durward.CauseLimitOutput, durward.LimitOutput, "the command printed more than it may")
+			return r.exceeded()
 		case <-meter.C:
 			if err := r.measure(); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// exceeded reports an output that is over its caps, also one that was seen to be so
+// only when the command had ended.
+func (r *run) exceeded() error {
+	switch {
+	case r.kept.exceeded():
+		return r.broke(durward.CauseLimitOutput, durward.OutputTooLarge, "the output is larger than the call may return")
+	case r.hard.exceeded():
+		return r.broke(durward.CauseLimitOutput, durward.LimitOutput, "the command printed more than it may")
+	}
+	return nil
 }
 
 // exited tells by itself why the command ended.
@@ -287,7 +314,7 @@ func (r *run) goneWithin(d time.Duration) bool {
 func (r *run) release() error {
 	r.draining.Store(true)
 	for _, f := range r.ends {
-		_ = f.SetReadDeadline(time.Now().Add(drainTime)) // a closed file holds nobody up
+		_ = f.SetReadDeadline(time.Now()) // wakes its reader, who then takes what is left
 	}
 	if r.stdin != nil {
 		_ = r.stdin.SetWriteDeadline(time.Now())
@@ -313,6 +340,10 @@ func (r *run) result() durward.Result {
 	report := r.proc.Report()
 	report.SetupUs = r.proc.Setup().Microseconds()
 	report.End = durward.ReportEnd{Cause: r.cause}
+	if exit.Lost && report.Guarantees[durward.Kill].Held == durward.HeldBestEffort {
+		report.End.Survivors = -1
+		report.Weak = append(report.Weak, "kill: the reaper was killed, so somebody may live on")
+	}
 	if r.killed != "" {
 		report.End.KilledBy = &r.killed
 	}

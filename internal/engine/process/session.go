@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -18,7 +17,8 @@ type session struct {
 	ring   *ring
 	cancel context.CancelFunc
 
-	writing sync.Mutex // keeps the order of writes
+	// writing holds one token; whoever has it may write and set the deadline of writes.
+	writing chan struct{}
 
 	done   chan struct{} // closed when result and err are set
 	result durward.Result
@@ -39,11 +39,11 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 		newDigest(&streamSink{ring: ring, stream: first}), newDigest(&streamSink{ring: ring, stream: durward.Stderr}),
 	}}
 	r.request.Follow = true
-	if err := r.start(); err != nil {
+	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &session{run: r, ring: ring, cancel: cancel, done: make(chan struct{})}
+	s := &session{run: r, ring: ring, cancel: cancel, writing: make(chan struct{}, 1), done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, ring.abandon) // nobody may be left to read
 	go func() {
 		defer close(s.done)
@@ -53,25 +53,46 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 		ring.end()
 	}()
 	if len(p.call.Stdin) > 0 {
-		r.readers.Go(func() { _, _ = s.write(p.call.Stdin) }) // a command need not read its input
+		s.writing <- struct{}{} // the first write
+		r.readers.Go(func() {
+			_, _ = s.write(p.call.Stdin) // a command need not read its input
+			<-s.writing
+		})
 	}
 	return s, nil
 }
 
 // Write gives bytes to the command's input, in the order of calls.
 func (s *session) Write(ctx context.Context, p []byte) (int, error) {
-	stop := context.AfterFunc(ctx, func() { _ = s.run.stdin.SetWriteDeadline(time.Now()) })
+	select {
+	case s.writing <- struct{}{}:
+	case <-ctx.Done():
+		return 0, interrupted(ctx)
+	}
+	defer func() { <-s.writing }()
+	woken := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = s.run.stdin.SetWriteDeadline(time.Now())
+		close(woken)
+	})
 	n, err := s.write(p)
-	if !stop() && errors.Is(err, os.ErrDeadlineExceeded) {
-		_ = s.run.stdin.SetWriteDeadline(time.Time{})
-		return n, &durward.Error{Reason: durward.CallCancelled, Op: "write", Err: context.Cause(ctx)}
+	if stop() {
+		return n, err
+	}
+	<-woken
+	_ = s.run.stdin.SetWriteDeadline(time.Time{}) // for the next one
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = interrupted(ctx)
 	}
 	return n, err
 }
 
+func interrupted(ctx context.Context) error {
+	return &durward.Error{Reason: durward.CallCancelled, Op: "write", Err: context.Cause(ctx)}
+}
+
+// write needs the token.
 func (s *session) write(p []byte) (int, error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
 	n, err := s.run.stdin.Write(p)
 	if errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.EIO) {
 		return n, &durward.Error{Kind: durward.Conflict, Reason: durward.InputClosed, Op: "write", Err: err}
@@ -79,19 +100,28 @@ func (s *session) write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseInput ends the command's input; on a terminal it sends end-of-file.
+// CloseInput ends the command's input behind the writes that were called before; on a
+// terminal it sends end-of-file. It does not wait for them.
 func (s *session) CloseInput() error {
-	if s.run.call.Terminal != nil {
-		const endOfFile = 4
-		_, err := s.write([]byte{endOfFile})
-		return err
-	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if err := s.run.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return err
-	}
+	go func() { // ends with the writes before it, at the latest with the session
+		select {
+		case s.writing <- struct{}{}:
+			s.endInput()
+			<-s.writing
+		case <-s.done:
+		}
+	}()
 	return nil
+}
+
+// endInput needs the token.
+func (s *session) endInput() {
+	if s.run.call.Terminal == nil {
+		s.run.stdin.Close()
+		return
+	}
+	const endOfFile = 4
+	_, _ = s.write([]byte{endOfFile}) // a command that has ended needs none
 }
 
 // Signal sends a signal to the command's process group.

@@ -66,7 +66,7 @@ func (r *run) openStdin(s *streams) (*os.File, error) {
 }
 
 func (r *run) fillTerminal(s *streams) error {
-	master, slave, err := sandbox.OpenTerminal(*r.call.Terminal, r.plan.Report.Identity.Host)
+	master, slave, err := sandbox.OpenTerminal(*r.call.Terminal, r.plan.UID)
 	if err != nil {
 		return err
 	}
