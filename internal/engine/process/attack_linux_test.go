@@ -4,6 +4,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -299,5 +300,43 @@ func TestAWriteThatIsGivenUp(t *testing.T) {
 	page, err := s.Read(t.Context(), 0, 1<<20, 0)
 	if err != nil || len(page.Chunks) == 0 || strings.TrimSpace(string(page.Chunks[0].Data)) != fmt.Sprint(1<<20) {
 		t.Fatalf("the command read %v, %v", page, err)
+	}
+}
+
+// A reader that is slow when the command is over still gets every byte.
+func TestASlowReaderAfterTheEnd(t *testing.T) {
+	for _, terminal := range []*durward.WindowSize{nil, {Rows: 24, Cols: 80}} {
+		e, g := newEngine(t, nil), confined()
+		g.Keep, g.Limits.Output = durward.KeepFlow, chunkBytes
+		c := shell("head -c 100000 /dev/zero")
+		c.Terminal = terminal
+		p, err := e.Prepare(t.Context(), durward.Tool{}, c, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := p.(core.Opener).Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total, after := 0, uint64(0)
+		for {
+			page, err := s.Read(t.Context(), after, 1, time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range page.Chunks {
+				total += len(c.Data)
+			}
+			if after = page.Next; page.Ended {
+				break
+			}
+			time.Sleep(drainTime / 4) // as a slow reader does
+		}
+		if total != 100000 {
+			t.Errorf("terminal %v: %d of 100000 bytes", terminal, total)
+		}
+		if err := errors.Join(s.Close(), p.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }

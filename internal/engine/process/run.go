@@ -124,15 +124,36 @@ func (r *run) read(f *os.File, s sink) {
 			return
 		}
 	}
-	// The tree is dead. What it printed is in the pipe; what comes later is from
+	// The tree is dead. What it printed is there to be read; what comes later is from
 	// somebody else, to whom the descriptor was given.
-	if err := f.SetReadDeadline(time.Now().Add(drainTime)); err != nil {
+	if r.call.Terminal != nil {
+		r.drainTerminal(f, s, buf[:])
+		return
+	}
+	if f.SetReadDeadline(time.Time{}) != nil {
 		return
 	}
 	for left := pending(f); left > 0; {
 		n, err := f.Read(buf[:min(left, len(buf))])
 		r.took(s, buf[:n])
 		if left -= n; err != nil {
+			return
+		}
+	}
+}
+
+// drainTerminal reads until the terminal says that nobody has it open, and waits for
+// that no longer than drainTime in all. Time that a slow reader takes does not count.
+func (r *run) drainTerminal(f *os.File, s sink, buf []byte) {
+	for left := drainTime; left > 0; {
+		began := time.Now()
+		if f.SetReadDeadline(began.Add(left)) != nil {
+			return
+		}
+		n, err := f.Read(buf)
+		left -= time.Since(began)
+		r.took(s, buf[:n])
+		if err != nil {
 			return
 		}
 	}
