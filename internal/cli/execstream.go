@@ -15,6 +15,9 @@ const (
 	// pageWait is how long one look for output takes; nothing depends on it.
 	pageWait = 10 * time.Second
 	sigkill  = 9
+	// outputGrace is what the output of a command that had to be ended gets to reach
+	// somebody who does not take it.
+	outputGrace = time.Second
 )
 
 // runStream runs the command as a session and passes its streams on as they come.
@@ -93,21 +96,38 @@ func (x *execution) forward(session durward.Session) {
 	}
 }
 
-// passOn copies the output until it ends. When signals come twice, or nobody takes
-// the output any more, the command is ended.
+// passOn copies the output until it ends, however slowly it is taken. When nobody
+// takes it any more, or signals come twice, the command is ended; and a command that
+// had to be ended does not wait for its output to be taken.
 func (x *execution) passOn(ctx context.Context, session durward.Session, signals *signals) {
-	done := make(chan struct{})
+	ctx = context.WithoutCancel(ctx)
+	done, cut := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := x.copyOutput(context.WithoutCancel(ctx), session); err != nil {
+		if err := x.copyOutput(ctx, session); err != nil {
 			signals.end(pipeClosed)
 			session.Cancel()
 		}
 	}()
+	go func() { // ends with the session
+		if _, err := session.Wait(ctx); err != nil {
+			close(cut)
+		}
+	}()
+	select {
+	case <-done:
+		return
+	case <-signals.second:
+		_ = session.Signal(sigkill) // it may be gone
+		return
+	case <-cut:
+	}
+	grace := time.NewTimer(outputGrace)
+	defer grace.Stop()
 	select {
 	case <-done:
 	case <-signals.second:
-		_ = session.Signal(sigkill) // it may be gone
+	case <-grace.C:
 	}
 }
 
