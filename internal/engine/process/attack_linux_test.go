@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -338,5 +339,29 @@ func TestASlowReaderAfterTheEnd(t *testing.T) {
 		if err := errors.Join(s.Close(), p.Close()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Time that the machine sleeps is time: the clock jumps by an hour, and a command that
+// had a minute left is ended.
+func TestSleepOfTheMachineCounts(t *testing.T) {
+	var slept atomic.Int64
+	e := New(Options{ScratchDir: t.TempDir(), Clock: func() time.Duration { return sinceBoot() + time.Duration(slept.Load()) }})
+	openToAll(t, e.scratch.parent)
+	defer e.Close()
+	m, g := newMarker(t, 0), confined()
+	g.Limits.Grace = 50 * time.Millisecond
+	ctx, cancel := contextFor(t, time.Minute)
+	defer cancel()
+	go func() {
+		for m.alive(t) == 0 {
+			time.Sleep(time.Millisecond) // between two looks
+		}
+		slept.Store(int64(time.Hour))
+	}()
+	began := time.Now()
+	r, err := e.run(ctx, shell("sleep %s", m), g)
+	if durward.KindOf(err) != durward.Timeout || r.Report.End.Cause != durward.CauseTimeout || m.alive(t) != 0 {
+		t.Fatalf("%v after %s, %d left", err, time.Since(began), m.alive(t))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
@@ -26,11 +27,15 @@ type Options struct {
 	// ScratchDir is where the private directories of calls are made. Empty means
 	// os.TempDir().
 	ScratchDir string
+	// Clock reads a clock that goes on while the machine sleeps. Nil means the
+	// system's own.
+	Clock func() time.Duration
 }
 
 // An Engine runs commands. It is safe for concurrent use.
 type Engine struct {
 	host    func() sandbox.Host
+	clock   func() time.Duration
 	scratch *scratch
 }
 
@@ -39,7 +44,10 @@ func New(o Options) *Engine {
 	if o.Host == nil {
 		o.Host = sandbox.Probe
 	}
-	return &Engine{host: o.Host, scratch: newScratch(o.ScratchDir)}
+	if o.Clock == nil {
+		o.Clock = sinceBoot
+	}
+	return &Engine{host: o.Host, clock: o.Clock, scratch: newScratch(o.ScratchDir)}
 }
 
 // Close removes what the engine keeps for its calls.

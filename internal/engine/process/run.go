@@ -199,20 +199,24 @@ func (r *run) finish(ctx context.Context) (durward.Result, error) {
 func (r *run) await(ctx context.Context) error {
 	meter := time.NewTicker(meterEvery)
 	defer meter.Stop()
+	asleep := sleepWatch(ctx, r.engine.clock)
 	for {
 		select {
 		case <-r.proc.Exited():
 			if ctx.Err() != nil && r.proc.Exit().Err == nil {
-				return r.stopped(ctx) // we were asleep when the time was up
+				return r.stopped(ended(ctx)) // we were stopped when the time was up
 			}
 			return r.exited()
 		case <-ctx.Done():
-			return r.stopped(ctx)
+			return r.stopped(ended(ctx))
 		case <-r.kept.over:
 			return r.exceeded()
 		case <-r.hard.over:
 			return r.exceeded()
 		case <-meter.C:
+			if asleep() {
+				return r.stopped(timeUp())
+			}
 			if err := r.measure(); err != nil {
 				return err
 			}
@@ -278,34 +282,32 @@ func (r *run) broke(cause durward.Cause, reason durward.Reason, what string) err
 
 // stopped ends a command whose caller has gone or whose time is up: TERM to its
 // group, and KILL to the tree when the grace is over.
-func (r *run) stopped(ctx context.Context) error {
-	err := r.stopError(ctx)
+func (r *run) stopped(why error) error {
+	r.cause = durward.CauseCancelled
+	if durward.KindOf(why) == durward.Timeout {
+		r.cause = durward.CauseTimeout
+	}
 	r.killed = "TERM"
 	_ = r.proc.Signal(syscall.SIGTERM) // KILL follows
 	if !r.goneWithin(r.grant.Limits.Grace) {
 		r.killed = "KILL"
 	}
-	return err
-}
-
-func (r *run) stopError(ctx context.Context) error {
-	err := ended(ctx)
-	r.cause = durward.CauseCancelled
-	if durward.KindOf(err) == durward.Timeout {
-		r.cause = durward.CauseTimeout
-	}
-	return err
+	return why
 }
 
 // ended says why the time of a call is over.
 func ended(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return &durward.Error{
-			Reason: durward.DeadlineExceeded, Op: "run", Rule: "limits.wallMs", Retry: true,
-			Hint: "allow more time, or make the command do less", Err: errors.New("the command was still running when its time was up"),
-		}
+		return timeUp()
 	}
 	return &durward.Error{Reason: durward.CallCancelled, Op: "run", Err: context.Cause(ctx)}
+}
+
+func timeUp() error {
+	return &durward.Error{
+		Reason: durward.DeadlineExceeded, Op: "run", Rule: "limits.wallMs", Retry: true,
+		Hint: "allow more time, or make the command do less", Err: errors.New("the command was still running when its time was up"),
+	}
 }
 
 // endTree ends what the command has left behind. A command that ended by itself
