@@ -179,9 +179,9 @@ func (p *Process) confirm(ctx context.Context) error {
 	if p.plan.direct {
 		return nil // vfork returned because the program was executed
 	}
-	stop := context.AfterFunc(ctx, p.abort)
-	r, err := p.next()
-	inTime := stop()
+	var r record
+	var err error
+	inTime := during(ctx, p.abort, func() { r, err = p.next() })
 	if inTime && err == nil && r.kind == recordStarted {
 		return nil
 	}

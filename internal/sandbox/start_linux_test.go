@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -269,4 +270,45 @@ func TestKillIsPrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// The end of a call that comes while its process is being started never reaches the
+// process of a neighbour, whose descriptor may have the same number a moment later.
+func TestAnEndDuringTheStartIsNobodyElses(t *testing.T) {
+	r := newTrial(t, Probe())
+	plan := r.compile(t)
+	stop := make(chan struct{})
+	var hasty sync.WaitGroup
+	for range 4 {
+		hasty.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%40)*20*time.Microsecond)
+				if p, err := Start(ctx, plan, r.request, Stdio{r.null, r.null, r.null}, r.host); err == nil {
+					p.Kill()
+					_ = p.Close() // it was killed
+				}
+				cancel()
+			}
+		})
+	}
+	for range 700 {
+		p, err := Start(t.Context(), plan, r.request, Stdio{r.null, r.null, r.null}, r.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-p.Exited()
+		if exit := p.Exit(); exit.Lost || exit.Status != 0 {
+			t.Errorf("a neighbour was hit: %+v", exit)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	hasty.Wait()
 }

@@ -91,9 +91,7 @@ func spawn(ctx context.Context, flags uintptr, cgroup int, list []Call) (pid, pi
 		call.nr = sysClone3
 		call.args = [5]uintptr{uintptr(unsafe.Pointer(&call.clone3)), unsafe.Sizeof(call.clone3)}
 	}
-	stop := context.AfterFunc(ctx, func() { kill(int(atomic.LoadInt32(&call.pidfd))) })
-	pid = vforkBlocking(call)
-	inTime := stop()
+	inTime := during(ctx, func() { kill(int(atomic.LoadInt32(&call.pidfd))) }, func() { pid = vforkBlocking(call) })
 	runtime.KeepAlive(code)
 	arenas.Put(code)
 	if pid < 0 {
@@ -107,6 +105,23 @@ func spawn(ctx context.Context, flags uintptr, cgroup int, list []Call) (pid, pi
 		return pid, int(call.pidfd), &StepError{Step: list[call.failStep].Name, Errno: syscall.Errno(call.failErrno)}
 	}
 	return pid, int(call.pidfd), nil
+}
+
+// during runs work, and interrupt beside it when ctx ends meanwhile; it reports whether
+// that was not needed. When it returns interrupt is over, too: a descriptor that it
+// uses may be closed and its number given to somebody else.
+func during(ctx context.Context, interrupt, work func()) (inTime bool) {
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		interrupt()
+	})
+	work()
+	if stop() {
+		return true
+	}
+	<-over
+	return false
 }
 
 // kill kills the process that a descriptor names; a negative one names none.
