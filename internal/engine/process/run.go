@@ -214,11 +214,16 @@ func (r *run) await(ctx context.Context) error {
 		case <-r.hard.over:
 			return r.exceeded()
 		case <-meter.C:
-			if asleep() {
-				return r.stopped(timeUp())
-			}
-			if err := r.measure(); err != nil {
-				return err
+			over := r.overuse()
+			select {
+			case <-r.proc.Exited(): // what was looked at may have been somebody else already
+			default:
+				if asleep() {
+					return r.stopped(timeUp())
+				}
+				if over != "" {
+					return r.overused(over)
+				}
 			}
 		}
 	}
@@ -249,25 +254,32 @@ func (r *run) exited() error {
 	limit := r.grant.Limits.CPU
 	byLimit := exit.Status.Signaled() && (exit.Status.Signal() == sigXCPU || exit.Status.Signal() == syscall.SIGKILL)
 	if limit > 0 && byLimit && exit.CPU >= limit {
-		return r.broke(durward.CauseLimitCPU, durward.LimitCPU, "the command used more processor time than it may")
+		return r.overused(durward.CauseLimitCPU)
 	}
 	return nil
 }
 
-// measure compares what the tree uses with its limits.
-func (r *run) measure() error {
+// overuse compares what the tree uses with its limits and names the one it is over.
+func (r *run) overuse() durward.Cause {
 	limits := r.grant.Limits
 	if limits.Memory <= 0 && limits.CPU <= 0 {
-		return nil
+		return ""
 	}
 	use := r.proc.Usage()
 	switch {
 	case limits.Memory > 0 && use.Resident > limits.Memory:
-		return r.broke(durward.CauseLimitMemory, durward.LimitMemory, "the command used more memory than it may")
+		return durward.CauseLimitMemory
 	case limits.CPU > 0 && use.CPU > limits.CPU:
-		return r.broke(durward.CauseLimitCPU, durward.LimitCPU, "the command used more processor time than it may")
+		return durward.CauseLimitCPU
 	}
-	return nil
+	return ""
+}
+
+func (r *run) overused(cause durward.Cause) error {
+	if cause == durward.CauseLimitMemory {
+		return r.broke(cause, durward.LimitMemory, "the command used more memory than it may")
+	}
+	return r.broke(cause, durward.LimitCPU, "the command used more processor time than it may")
 }
 
 // broke ends a command that broke a cap, without a warning.
