@@ -30,7 +30,7 @@ func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Proces
 	proc, err := s.start(ctx, h)
 	if err != nil {
 		s.closeOwn()
-		if ctx.Err() != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
 			return nil, err
 		}
 		return nil, startError(err)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe" // for go:linkname, too
 
 	"golang.org/x/sys/unix"
@@ -107,21 +108,34 @@ func spawn(ctx context.Context, flags uintptr, cgroup int, list []Call) (pid, pi
 	return pid, int(call.pidfd), nil
 }
 
-// during runs work, and interrupt beside it when ctx ends meanwhile; it reports whether
-// that was not needed. When it returns interrupt is over, too: a descriptor that it
-// uses may be closed and its number given to somebody else.
+// startGrace is what a start that is on its way gets to finish when its call has ended.
+// Most have finished already and only wait to be told so; then the command runs, and
+// is ended like any other.
+const startGrace = 200 * time.Millisecond
+
+// during runs work, and interrupt beside it when ctx has ended for startGrace and work
+// has not; it reports whether that was not needed. When it returns interrupt is over,
+// too: a descriptor that it uses may be closed and its number given to somebody else.
 func during(ctx context.Context, interrupt, work func()) (inTime bool) {
-	over := make(chan struct{})
+	finished, over := make(chan struct{}), make(chan struct{})
+	inTime = true
 	stop := context.AfterFunc(ctx, func() {
 		defer close(over)
-		interrupt()
+		grace := time.NewTimer(startGrace)
+		defer grace.Stop()
+		select {
+		case <-finished:
+		case <-grace.C:
+			inTime = false
+			interrupt()
+		}
 	})
 	work()
-	if stop() {
-		return true
+	close(finished)
+	if !stop() {
+		<-over
 	}
-	<-over
-	return false
+	return inTime
 }
 
 // kill kills the process that a descriptor names; a negative one names none.

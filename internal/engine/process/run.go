@@ -84,7 +84,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	if err == nil {
 		r.proc, err = sandbox.Start(ctx, r.plan, r.request, streams.stdio, r.host)
 		streams.close()
-		if err != nil && ctx.Err() != nil {
+		if err != nil && durward.ReasonOf(err) == "" && ctx.Err() != nil {
 			err = ended(ctx)
 		}
 	}
