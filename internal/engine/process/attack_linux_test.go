@@ -85,15 +85,19 @@ func TestOutputGivenToAStranger(t *testing.T) {
 	go func() { stranger <- writeForEver(l, stop) }()
 	g := confined()
 	g.Mode, g.Env["DURWARD_TEST_SOCKET"] = durward.DangerFullAccess, path
-	began := time.Now()
-	r, err := e.run(t.Context(), call(os.Args[0], "-test.run=^TestGivesItsOutputAway$"), g)
-	took := time.Since(began)
-	close(stop)
-	if err := <-stranger; err != nil {
+	self, err := os.Executable()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err != nil || took > 5*time.Second {
-		t.Fatalf("answered after %s: %v", took, err)
+	began := time.Now()
+	r, err := e.run(t.Context(), call(self, "-test.run=^TestGivesItsOutputAway$"), g)
+	took := time.Since(began)
+	close(stop)
+	if err != nil || r.ExitStatus() != 0 || took > 5*time.Second {
+		t.Fatalf("answered after %s: %d, %v", took, r.ExitStatus(), err)
+	}
+	if err := <-stranger; err != nil {
+		t.Fatal(err)
 	}
 	t.Logf("answered after %s, %d bytes", took, r.Stdout.Total)
 }
