@@ -125,18 +125,19 @@ func (r *run) read(f *os.File, s sink) {
 		}
 	}
 	// The tree is dead. What it printed is there to be read; what comes later is from
-	// somebody else, to whom the descriptor was given.
+	// somebody else, to whom the descriptor was given. The deadline that is to wake us may
+	// only now be set: it ends no read here.
 	if r.call.Terminal != nil {
 		r.drainTerminal(f, s, buf[:])
 		return
 	}
-	if f.SetReadDeadline(time.Time{}) != nil {
-		return
-	}
 	for left := pending(f); left > 0; {
+		if f.SetReadDeadline(time.Time{}) != nil {
+			return
+		}
 		n, err := f.Read(buf[:min(left, len(buf))])
 		r.took(s, buf[:n])
-		if left -= n; err != nil {
+		if left -= n; err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
 	}
@@ -153,7 +154,7 @@ func (r *run) drainTerminal(f *os.File, s sink, buf []byte) {
 		n, err := f.Read(buf)
 		left -= time.Since(began)
 		r.took(s, buf[:n])
-		if err != nil {
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
 	}
