@@ -3,19 +3,15 @@
 package sandbox
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -45,96 +41,20 @@ type cgroup struct {
 
 // openCgroupHome makes the home below the cgroup that we live in.
 func openCgroupHome() (*cgroupHome, error) {
-	parent, err := ownCgroup()
+	tree, err := findHierarchy(unified)
 	if err != nil {
 		return nil, err
 	}
-	sweepHomes(parent)
-	h := &cgroupHome{path: filepath.Join(parent, homePrefix+rand.Text())}
-	if err := os.Mkdir(h.path, 0o755); err != nil {
+	h := &cgroupHome{}
+	if h.path, h.lock, err = makeHome(tree.own); err != nil {
 		return nil, err
 	}
-	if h.lock, err = lockHome(h.path); err == nil {
-		err = h.startWatchdog()
-	}
-	if err != nil {
+	if err := h.startWatchdog(); err != nil {
 		h.lock.Close()
 		os.Remove(h.path)
 		return nil, err
 	}
 	return h, nil
-}
-
-// lockHome locks a home while its runtime lives. A process id would not tell: the
-// other runtime may live in another process-id namespace.
-func lockHome(path string) (*os.File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(fdOf(f), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, os.NewSyscallError("flock", err)
-	}
-	return f, nil
-}
-
-const homePrefix = "durward-"
-
-// ownCgroup finds the directory of our own cgroup of version 2: the line "0::PATH"
-// of /proc/self/cgroup below the place where that version is mounted.
-func ownCgroup() (string, error) {
-	text, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(text)) {
-		path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::")
-		if !ok {
-			continue
-		}
-		mount, err := cgroupMount()
-		return filepath.Join(mount, path), err
-	}
-	return "", errors.New("no cgroup of version 2")
-}
-
-// cgroupMount reads /proc/self/mountinfo: the fifth field is the mount point, and the
-// type stands behind a lone dash.
-func cgroupMount() (string, error) {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		before, after, _ := strings.Cut(s.Text(), " - ")
-		if field := strings.Fields(before); strings.HasPrefix(after, "cgroup2 ") && len(field) > 4 {
-			return field[4], nil
-		}
-	}
-	return "", errors.New("cgroup version 2 is not mounted")
-}
-
-// sweepHomes removes what runtimes that were killed have left behind.
-func sweepHomes(parent string) {
-	homes, _ := filepath.Glob(filepath.Join(parent, homePrefix+"*"))
-	for _, home := range homes {
-		info, err := os.Stat(home)
-		if err != nil || time.Since(info.ModTime()) < time.Second {
-			continue // its runtime may be about to lock it
-		}
-		lock, err := lockHome(home)
-		if err != nil {
-			continue
-		}
-		calls, _ := filepath.Glob(filepath.Join(home, "*/"))
-		for _, c := range calls {
-			_ = unix.Rmdir(c) // one that is not empty stays, and so does its home
-		}
-		_ = unix.Rmdir(home)
-		lock.Close()
-	}
 }
 
 // startWatchdog starts the reaper's program with a list that waits for the end of our
