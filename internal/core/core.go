@@ -28,6 +28,15 @@ type Policy interface {
 	Decide(c durward.Call, t durward.Tool) durward.Decision
 }
 
+// A Locator is a Policy that can say which of its members stands behind something that
+// an engine cannot hold.
+type Locator interface {
+	// Locate takes the rule that an engine names, a [durward.GrantField] or "require",
+	// and gives the rule of the policy with its place. Without a place it was not the
+	// policy that asked.
+	Locate(rule string) (string, durward.Position)
+}
+
 // An Engine carries out permitted calls. It never consults policy itself. Prepare may
 // be called concurrently.
 type Engine interface {

@@ -71,10 +71,27 @@ func (j *job) decide() (err error) {
 		return fmt.Errorf("tool %q names an engine %q that does not exist", j.tool.ID, j.tool.Engine)
 	}
 	if err = holds(engine, j.decision.Grant); err != nil {
-		return err
+		return j.located(err)
 	}
 	j.prepared, err = engine.Prepare(j.ctx, j.tool, j.call, j.decision.Grant)
-	return err
+	return j.located(err)
+}
+
+// located adds to a refusal for want of a protection which rule of the policy asked for
+// it, and where that stands.
+func (j *job) located(err error) error {
+	policy, ok := j.runtime.policy.(Locator)
+	var e *durward.Error
+	if !ok || !errors.As(err, &e) || e.Reason != durward.SandboxUnavailable || e.Rule == "" || e.Where != (durward.Position{}) {
+		return err
+	}
+	rule, at := policy.Locate(e.Rule)
+	if at == (durward.Position{}) {
+		return err
+	}
+	named := *e
+	named.Rule, named.Where = rule, at
+	return &named
 }
 
 // bind checks that the call has the one form its tool reads.
@@ -98,7 +115,7 @@ func holds(e Engine, g durward.Grant) error {
 		if !slices.Contains(can, field) {
 			return &durward.Error{
 				Reason: durward.SandboxUnavailable, Op: "prepare", Rule: string(field),
-				Hint: fmt.Sprintf("take %s out of the policy, or run on a host that can hold it (durward doctor)", field),
+				Hint: "ask for less, or run on a host that can hold it (durward doctor)",
 				Err:  fmt.Errorf("%s cannot be held here", field),
 			}
 		}
@@ -138,6 +155,9 @@ func (j *job) refusal(err error) durward.Decision {
 	var e *durward.Error
 	if errors.As(err, &e) {
 		d.Remedy = e.Hint
+		if e.Err != nil {
+			d.Reason = e.Err.Error() // what was being done is no reason
+		}
 		if e.Rule != "" {
 			d.Rule, d.Where = e.Rule, e.Where
 		}
