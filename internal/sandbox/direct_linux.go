@@ -16,7 +16,7 @@ import (
 
 // signalDirect signals the command's process group. The caller holds mu.
 func (p *Process) signalDirect(s syscall.Signal) error {
-	if p.reaped {
+	if isClosed(p.exited) {
 		return nil
 	}
 	if err := unix.Kill(-p.pid, s); err != nil && err != unix.ESRCH {
@@ -28,13 +28,22 @@ func (p *Process) signalDirect(s syscall.Signal) error {
 // watchDirect follows the command, then the rest of its cgroup, to the end.
 func (p *Process) watchDirect() error {
 	err := p.awaitCommand()
-	close(p.exited)
+	p.exits(err == nil)
 	err = errors.Join(err, p.group.drain())
-	p.mu.Lock()
-	p.reaped = true
 	err = errors.Join(err, waitEnd(p.pidfd))
-	p.mu.Unlock()
 	return errors.Join(err, p.group.home.put(p.group))
+}
+
+// exits tells that the command has ended. Unless Kill was called, what the command has
+// left in its process group gets TERM before. From then on nobody uses the process id:
+// the command may be reaped. When it is not ours any more somebody else has done so.
+func (p *Process) exits(ours bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ours && !p.killed {
+		_ = unix.Kill(-p.pid, unix.SIGTERM) // ESRCH: nobody is left
+	}
+	close(p.exited)
 }
 
 // awaitCommand waits for the command's end without reaping it.

@@ -36,7 +36,7 @@ type Process struct {
 
 	mu      sync.Mutex
 	control int  // guarded by mu; -1 where there is no reaper, or it has been told to end
-	reaped  bool // guarded by mu; pid may not be used any more
+	killed  bool // guarded by mu; Kill was called
 	closed  bool // guarded by mu; pidfd may not be used any more
 	// backstop, guarded by mu, forces the end that Kill asked the reaper for.
 	backstop *time.Timer
@@ -49,7 +49,8 @@ type Exit struct {
 	Status syscall.WaitStatus
 	// CPU is the processor time of the command and of the children it waited for.
 	CPU time.Duration
-	// Alone is set when the command left no other process behind.
+	// Alone is set when the command left no other process behind, or none that TERM did
+	// not end at once.
 	Alone bool
 	// Lost is set when the reaper was killed before it could report: Status is not
 	// known then, and without a containment by the kernel somebody may live on.
@@ -93,9 +94,10 @@ func (p *Process) Signal(s syscall.Signal) error {
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.isGone() {
+	if p.closed || isClosed(p.gone) {
 		return
 	}
+	p.killed = true
 	if p.plan.direct {
 		if !p.endedAlone() {
 			_ = p.group.killAll() // a cgroup that is gone has no process left
@@ -109,9 +111,9 @@ func (p *Process) Kill() {
 	}
 }
 
-func (p *Process) isGone() bool {
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.gone:
+	case <-c:
 		return true
 	default:
 		return false
@@ -119,34 +121,24 @@ func (p *Process) isGone() bool {
 }
 
 // endedAlone reports whether the command has ended and left nothing behind.
-func (p *Process) endedAlone() bool {
-	select {
-	case <-p.exited:
-		return p.exit.Alone
-	default:
-		return false
-	}
-}
+func (p *Process) endedAlone() bool { return isClosed(p.exited) && p.exit.Alone }
 
 // backstopTime is what the reaper gets to do what closing its pipe tells it.
 const backstopTime = 100 * time.Millisecond
 
-// force ends the tree without the reaper's help.
+// force ends the tree without the reaper's help, unless nobody else can.
 func (p *Process) force() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return
 	}
-	switch p.plan.Containment {
-	case PIDNamespace:
-		kill(p.pidfd)
-	case Cgroup:
-		_ = p.group.killAll()
-	case Subreaper:
-		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // somebody may have stopped it
-		p.backstop.Reset(backstopTime)
+	if p.plan.Containment != Subreaper {
+		p.abort()
+		return
 	}
+	_ = unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // somebody may have stopped it
+	p.backstop.Reset(backstopTime)
 }
 
 // Close waits until the tree is dead and frees what the process held.
@@ -198,8 +190,9 @@ func (p *Process) confirm(ctx context.Context) error {
 	return p.failure(r)
 }
 
-// abort kills a start that is still on its way. The reaper waits in the fork and
-// cannot do it; so it has not reaped its child either, whose number is its own.
+// abort kills everybody, the reaper too. Without a containment by the kernel it is for a
+// start that is still on its way only: the reaper waits in the fork then and cannot do
+// it; so it has not reaped its child either, whose number is its own.
 func (p *Process) abort() {
 	switch p.plan.Containment {
 	case Cgroup:

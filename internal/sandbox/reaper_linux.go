@@ -13,8 +13,9 @@ import (
 // The reaper is the first process of a call, and process 1 where the call has its own
 // process-id space. A command cannot be process 1 itself: the kernel would not let
 // TERM, SEGV or ABRT end it. The reaper starts the command as its child, adopts and
-// reaps whatever the command leaves behind, passes signals on, reports the command's
-// raw wait status, and takes the whole tree with it when it ends: which it does when
+// reaps whatever the command leaves behind, passes signals on, sends TERM to what is
+// left of the command's process group when the command ends, reports its raw wait
+// status, and takes the whole tree with it when it ends: which it does when
 // nothing is left, and when its control pipe closes, as it does when we die.
 //
 // Its instructions are an assembly function of this program, wrapped in an ELF file
@@ -62,14 +63,12 @@ type reaperBlock struct {
 	// children is the address of the path of the list of our children, when they are
 	// to be killed one by one at the end.
 	children uint64
-	// eager reports the start, and the exit as soon as the command is over; the
-	// rest of the tree goes on. Otherwise the reaper gives the rest a moment after
-	// TERM and ends, and reports before it does.
+	// eager reports the start, and the exit as soon as the command is over; what
+	// survives TERM goes on. Otherwise the reaper gives it a moment and ends, and
+	// reports before it does.
 	eager   uint64
-	term    uint64 // whether TERM may be sent to a group whose leader was reaped
 	linger  unix.Timespec
 	timeout uint64 // address of the time the poll may take; zero for ever
-	main    uint64 // the command's process id
 	polls   [2]unix.PollFd
 	pause   unix.Timespec
 	record  record
@@ -98,7 +97,7 @@ const (
 type reaperLists struct {
 	before, command, after, end []Call
 	cloneFlags                  uintptr
-	sweep, eager, term          bool
+	sweep, eager                bool
 	linger                      time.Duration
 }
 
@@ -120,7 +119,7 @@ func (l reaperLists) encode() ([]byte, error) {
 	b.command = uint64(a.list(l.command))
 	b.after = uint64(a.list(l.after))
 	b.end = uint64(a.list(l.end))
-	b.eager, b.term = flag(l.eager), flag(l.term)
+	b.eager = flag(l.eager)
 	b.linger = unix.NsecToTimespec(int64(l.linger))
 	if l.sweep {
 		b.children = uint64(a.bytes([]byte("/proc/thread-self/children\x00")))

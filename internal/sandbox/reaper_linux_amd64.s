@@ -76,7 +76,6 @@ forkFailed:
 	JMP  fail
 forked:
 	MOVQ AX, BX
-	MOVQ AX, reaperBlock_main(R12)
 	MOVQ reaperBlock_after(R12), R13
 	MOVL $2, R15
 	JMP  list
@@ -149,16 +148,36 @@ listDone:
 	MOVL $1, AX                // write
 	SYSCALL
 
+	// see who has ended before reaping them: until then the command's id is its own,
+	// and its group's, who get TERM
 reap:
-	MOVQ $-1, DI
-	LEAQ reaperBlock_wstatus(R12), SI
-	MOVQ $0x40000001, DX       // WNOHANG | __WALL
-	LEAQ reaperBlock_rusage(R12), R10
-	MOVL $61, AX               // wait4
+	XORL DI, DI                // P_ALL
+	XORL SI, SI
+	MOVQ $const_reaperScratch, DX
+	MOVQ $0x41000005, R10      // WEXITED | WNOHANG | WNOWAIT | __WALL
+	XORL R8, R8
+	MOVL $247, AX              // waitid
 	SYSCALL
 	CMPQ AX, $0
 	JLT  noneLeft
+	MOVQ $const_reaperScratch, CX
+	MOVL siginfo_pid(CX), R14
+	TESTQ R14, R14
 	JEQ  someLeft
+	CMPQ R14, BX
+	JNE  take
+	MOVQ BX, DI
+	NEGQ DI
+	MOVQ $15, SI               // SIGTERM
+	MOVL $62, AX               // kill
+	SYSCALL
+take:
+	MOVQ R14, DI
+	LEAQ reaperBlock_wstatus(R12), SI
+	MOVQ $0x40000000, DX       // __WALL
+	LEAQ reaperBlock_rusage(R12), R10
+	MOVL $61, AX               // wait4
+	SYSCALL
 	CMPQ AX, BX
 	JNE  reap
 	// the command itself: keep its status and usage, then look for others
@@ -209,14 +228,6 @@ linger:
 	JNE  wait                  // it is running out already
 	LEAQ reaperBlock_linger(R12), CX
 	MOVQ CX, reaperBlock_timeout(R12)
-	MOVQ reaperBlock_term(R12), CX
-	TESTQ CX, CX
-	JEQ  wait
-	MOVQ reaperBlock_main(R12), DI
-	NEGQ DI
-	MOVQ $15, SI               // SIGTERM
-	MOVL $62, AX               // kill
-	SYSCALL
 
 wait:
 	LEAQ reaperBlock_polls(R12), DI
@@ -246,10 +257,9 @@ woken:
 	JEQ  end
 	JLT  reap
 	// one byte is a signal for the command's group, while its id is still its own
-	MOVQ BX, DI
-	ORQ  reaperBlock_term(R12), DI
+	TESTQ BX, BX
 	JEQ  reap
-	MOVQ reaperBlock_main(R12), DI
+	MOVQ BX, DI
 	NEGQ DI
 	MOVBLZX (SI), SI
 	MOVL $62, AX               // kill
@@ -341,10 +351,17 @@ TEXT ·reaperText(SB), NOSPLIT, $0-8
 	MOVQ AX, ret+0(FP)
 	RET
 
-// The orphan: the program of a probe. It starts a child in a session of its own that
-// sleeps for ever, and exits: with 0, or with 1 when no child could be made.
+// The orphan: the program of a probe. It starts a child, deaf to TERM, that sleeps for
+// ever in a session of its own, and exits: with 0, or with 1 when no child could be made.
 
 TEXT ·orphan(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ $-1, 0(SP)            // argc is not needed
+	MOVQ $2, DI                // SIG_SETMASK
+	MOVQ SP, SI
+	XORL DX, DX
+	MOVQ $8, R10
+	MOVL $14, AX               // rt_sigprocmask
+	SYSCALL
 	MOVQ $17, DI               // SIGCHLD
 	XORL SI, SI
 	XORL DX, DX

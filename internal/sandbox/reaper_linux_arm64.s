@@ -75,7 +75,6 @@ forkFailed:
 	B    fail
 forked:
 	MOVD R0, R23
-	MOVD R0, reaperBlock_main(R19)
 	MOVD reaperBlock_after(R19), R20
 	MOVD $2, R22
 	B    list
@@ -148,16 +147,34 @@ listDone:
 	MOVD $64, R8               // write
 	SVC
 
+	// see who has ended before reaping them: until then the command's id is its own,
+	// and its group's, who get TERM
 reap:
-	MOVD $-1, R0
-	ADD  $reaperBlock_wstatus, R19, R1
-	MOVD $0x40000001, R2       // WNOHANG | __WALL
-	ADD  $reaperBlock_rusage, R19, R3
-	MOVD $260, R8              // wait4
+	MOVD ZR, R0                // P_ALL
+	MOVD ZR, R1
+	MOVD $const_reaperScratch, R2
+	MOVD $0x41000005, R3       // WEXITED | WNOHANG | WNOWAIT | __WALL
+	MOVD ZR, R4
+	MOVD $95, R8               // waitid
 	SVC
 	CMP  $0, R0
 	BLT  noneLeft
-	BEQ  someLeft
+	MOVD $const_reaperScratch, R9
+	MOVWU siginfo_pid(R9), R21
+	CBZ  R21, someLeft
+	CMP  R23, R21
+	BNE  take
+	NEG  R23, R0
+	MOVD $15, R1               // SIGTERM
+	MOVD $129, R8              // kill
+	SVC
+take:
+	MOVD R21, R0
+	ADD  $reaperBlock_wstatus, R19, R1
+	MOVD $0x40000000, R2       // __WALL
+	ADD  $reaperBlock_rusage, R19, R3
+	MOVD $260, R8              // wait4
+	SVC
 	CMP  R23, R0
 	BNE  reap
 	// the command itself: keep its status and usage, then look for others
@@ -208,13 +225,6 @@ linger:
 	CBNZ R9, wait              // it is running out already
 	ADD  $reaperBlock_linger, R19, R9
 	MOVD R9, reaperBlock_timeout(R19)
-	MOVD reaperBlock_term(R19), R9
-	CBZ  R9, wait
-	MOVD reaperBlock_main(R19), R0
-	NEG  R0, R0
-	MOVD $15, R1               // SIGTERM
-	MOVD $129, R8              // kill
-	SVC
 
 wait:
 	ADD  $reaperBlock_polls, R19, R0
@@ -244,11 +254,8 @@ woken:
 	BEQ  end
 	BLT  reap
 	// one byte is a signal for the command's group, while its id is still its own
-	MOVD reaperBlock_term(R19), R9
-	ORR  R23, R9, R9
-	CBZ  R9, reap
-	MOVD reaperBlock_main(R19), R0
-	NEG  R0, R0
+	CBZ  R23, reap
+	NEG  R23, R0
 	MOVD $const_reaperScratch, R1
 	MOVBU (R1), R1
 	MOVD $129, R8              // kill
@@ -337,10 +344,18 @@ TEXT ·reaperText(SB), NOSPLIT, $0-8
 	MOVD R0, ret+0(FP)
 	RET
 
-// The orphan: the program of a probe. It starts a child in a session of its own that
-// sleeps for ever, and exits: with 0, or with 1 when no child could be made.
+// The orphan: the program of a probe. It starts a child, deaf to TERM, that sleeps for
+// ever in a session of its own, and exits: with 0, or with 1 when no child could be made.
 
 TEXT ·orphan(SB), NOSPLIT|NOFRAME, $0-0
+	MOVD $-1, R9
+	MOVD R9, 0(RSP)            // argc is not needed
+	MOVD $2, R0                // SIG_SETMASK
+	MOVD RSP, R1
+	MOVD ZR, R2
+	MOVD $8, R3
+	MOVD $135, R8              // rt_sigprocmask
+	SVC
 	MOVD $17, R0               // SIGCHLD
 	MOVD ZR, R1
 	MOVD ZR, R2

@@ -42,9 +42,11 @@ type Request struct {
 	// Terminal makes the command's standard input its controlling terminal.
 	Terminal bool
 	// Follow has Start wait until the program has been executed, and tells the end of
-	// the command at once, while the rest of its tree goes on until Kill. Without it
+	// the command at once, while what survives TERM goes on until Kill. Without it
 	// what outlives the command has Linger after TERM to end, the whole tree is then
 	// killed, and a start that fails late shows as [Exit.Err]: two wake-ups cheaper.
+	// Either way TERM goes to the command's process group, and to nobody once Kill was
+	// called.
 	Follow bool
 	Linger time.Duration
 }

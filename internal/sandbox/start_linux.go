@@ -121,7 +121,7 @@ func (s *starter) reaperPipes() ([]placement, error) {
 	}
 	block, err := reaperLists{
 		before: s.plan.Before, command: s.plan.Command, after: s.plan.After, end: s.plan.End,
-		cloneFlags: fork, eager: s.request.Follow, term: s.plan.Containment == PIDNamespace, linger: s.request.Linger, sweep: s.plan.Containment == Subreaper,
+		cloneFlags: fork, eager: s.request.Follow, linger: s.request.Linger, sweep: s.plan.Containment == Subreaper,
 	}.encode()
 	if err != nil {
 		return nil, err

@@ -324,11 +324,10 @@ func timeUp() error {
 }
 
 // endTree ends what the command has left behind. A command that ended by itself
-// leaves its children a moment after TERM.
+// leaves its children a moment; they have had TERM.
 func (r *run) endTree() {
 	if r.killed == "" && !r.proc.Exit().Alone {
-		_ = r.proc.Signal(syscall.SIGTERM)
-		r.goneWithin(min(lingerTime, r.grant.Limits.Grace))
+		r.goneWithin(r.request.Linger)
 	}
 	r.proc.Kill()
 	<-r.proc.Gone()
