@@ -104,6 +104,11 @@ const (
 	ListenFailed     Reason = "listen_failed"
 )
 
+// Configuration.
+const (
+	ConfigInvalid Reason = "config_invalid"
+)
+
 type reasonRow struct {
 	word    Reason
 	kind    Kind
@@ -192,6 +197,8 @@ var reasonTable = []reasonRow{
 	{RequestTimeout, Timeout, "DWD-HTTP-008", "the request took too long to arrive"},
 	{RemoteDenied, Denied, "DWD-HTTP-009", "listening beyond loopback needs authentication"},
 	{ListenFailed, Internal, "DWD-HTTP-010", "the address could not be listened on"},
+
+	{ConfigInvalid, Invalid, "DWD-CONFIG-001", "the configuration is invalid"},
 }
 
 func (r Reason) row() reasonRow {

@@ -84,6 +84,25 @@ func privateFolder(path string) error {
 	return owned(path, info, 0o700)
 }
 
+// Private refuses a folder that exists and does not belong to this user, or is open to
+// others, with the command to type as Hint. Whoever can change the folder around a log
+// can put another log in its place. A folder that is missing is no fault.
+func Private(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case missing(err):
+		return nil
+	case err != nil:
+		return unavailable("audit.open", err)
+	case !info.IsDir():
+		return unavailable("audit.open", errors.New(dir+": not a folder"))
+	}
+	if err := owned(dir, info, 0o700); err != nil {
+		return unavailable("audit.open", err)
+	}
+	return nil
+}
+
 // safeParent makes the folder of a configured file where it is missing and refuses
 // one in which others could replace the file.
 func safeParent(path string) error {

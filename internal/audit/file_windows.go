@@ -67,6 +67,20 @@ func tryLock(f *os.File, shared bool) (bool, error) {
 // syncFolder has nothing to do: names last together with their files.
 func syncFolder(string) error { return nil }
 
+// Private refuses what exists and is no folder. Who may open it is inherited here.
+func Private(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case missing(err):
+		return nil
+	case err != nil:
+		return unavailable("audit.open", err)
+	case !info.IsDir():
+		return unavailable("audit.open", errors.New(dir+": not a folder"))
+	}
+	return nil
+}
+
 // privateFolder makes the audit folder where it is missing, and gives it an access
 // list of its own that admits its owner alone; files in it inherit that.
 func privateFolder(path string) error {

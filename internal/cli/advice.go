@@ -43,7 +43,7 @@ func (x *execution) advised(err error) error {
 	switch {
 	case e.Reason == durward.ArgvEmpty && len(x.argv) > 0:
 		named.Err = errors.New("the name of the program is empty")
-	case e.Reason == durward.SandboxUnavailable && x.policyFile == "" && len(x.confining()) > 0:
+	case e.Reason == durward.SandboxUnavailable && e.Where == (durward.Position{}) && len(x.confining()) > 0:
 		named.Hint = "leave out " + strings.Join(x.confining(), ", ") + ", or run on a host that can hold it (durward doctor)"
 	default:
 		return err

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/policy"
 	"github.com/durward/durward/internal/sandbox"
 )
@@ -55,7 +57,7 @@ func (p *program) doctorCommand() *cobra.Command {
 func (p *program) doctor(ctx context.Context, policyFile string) error {
 	data := doctorData{
 		Levels: levels(sandbox.ProbeAll(), os.DirFS("/proc/sys")),
-		Checks: []checkData{p.checkState(), p.checkLog(ctx), p.checkCall(ctx)},
+		Checks: []checkData{p.checkConfig(), p.checkState(), p.checkLog(ctx), p.checkCall(ctx)},
 	}
 	if policyFile != "" {
 		data.Checks = append(data.Checks, p.checkPolicy(policyFile))
@@ -113,6 +115,9 @@ func check(name, gives string, err error) checkData {
 // checkState finds out whether a record could be written.
 func (p *program) checkState() checkData {
 	dir, err := p.auditDir()
+	if err == nil {
+		err = audit.Private(filepath.Dir(dir))
+	}
 	if err == nil {
 		err = writable(dir)
 	}
@@ -200,6 +205,28 @@ func (trialRecorder) Outcome(durward.Call, durward.Decision, durward.Result, err
 	return nil
 }
 
+// checkConfig reads the configuration as exec does.
+func (p *program) checkConfig() checkData {
+	_, read, err := p.settings()
+	gives := "built-in; there is no file"
+	if len(read) > 0 {
+		gives = safetext.Line(strings.Join(read, ", "))
+	}
+	return firstMistake(check("config", gives, err))
+}
+
+// firstMistake names a mistake in a document by its place.
+func firstMistake(c checkData) checkData {
+	if len(config.ProblemsOf(c.err)) == 0 {
+		return c
+	}
+	c.Error = details(c.err)[0]
+	if more := len(details(c.err)) - 1; more > 0 {
+		c.Error += fmt.Sprintf(" (and %d more)", more)
+	}
+	return c
+}
+
 func (p *program) checkPolicy(file string) checkData {
 	dir, err := p.dir()
 	var loaded *policy.Policy
@@ -207,16 +234,10 @@ func (p *program) checkPolicy(file string) checkData {
 		loaded, err = p.loadPolicy(file, dir, 0)
 	}
 	c := check("policy", file, err)
-	switch {
-	case err == nil:
+	if err == nil {
 		c.Gives = file + " " + loaded.Hash()
-	case durward.ReasonOf(err) == durward.PolicyInvalid:
-		c.Error = details(err)[0]
-		if more := len(details(err)) - 1; more > 0 {
-			c.Error += fmt.Sprintf(" (and %d more)", more)
-		}
 	}
-	return c
+	return firstMistake(c)
 }
 
 // printDoctor prints what was tried, a line each, with what to change below.

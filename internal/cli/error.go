@@ -204,7 +204,8 @@ func (p *program) write(e envelope) error {
 
 // statusOf gives the exit status of a command that failed.
 func statusOf(err error) int {
-	if durward.ReasonOf(err) == durward.PolicyInvalid {
+	switch durward.ReasonOf(err) {
+	case durward.PolicyInvalid, durward.ConfigInvalid:
 		return 3
 	}
 	return durward.KindOf(err).ExitStatus()

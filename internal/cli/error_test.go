@@ -42,6 +42,7 @@ func TestExitStatuses(t *testing.T) {
 	}{
 		{durward.BadUsage, 125, 2},
 		{durward.PolicyInvalid, 125, 3},
+		{durward.ConfigInvalid, 125, 3},
 		{durward.LimitDenied, 125, 4},
 		{durward.DeadlineExceeded, 124, 6},
 		{durward.ProgramNotFound, 127, 7},

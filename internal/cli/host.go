@@ -16,6 +16,11 @@ func (p *program) host(root string, own ...string) policy.Host {
 	if state, err := p.stateDir(); err == nil && !odd(state) {
 		own = append(own, state)
 	}
+	for _, layer := range p.configLayers() {
+		if path := absolute(layer.path, p.dir); !odd(path) {
+			own = append(own, path)
+		}
+	}
 	return policy.Host{
 		Home: p.home(), Workspace: root, Environ: p.env,
 		Resolve: filepath.EvalSymlinks, GitDirs: gitDirs, Own: own,

@@ -34,6 +34,9 @@ type program struct {
 	dir func() (string, error)
 
 	json, quiet, verbose bool
+	// configFile is the configuration that somebody named; systemConfig is the folder
+	// of the machine's own.
+	configFile, systemConfig string
 	// told is set once an error was told.
 	told bool
 	// command is the command that runs, "audit tail"; it names the schema of its JSON.
@@ -43,7 +46,7 @@ type program struct {
 // Main runs one command line and gives the exit status. version is what `durward
 // version` says. The first of args is the name the program was called by.
 func Main(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{version: version, stdin: stdin, env: environ(os.Environ()), dir: syscall.Getwd}
+	p := &program{version: version, stdin: stdin, env: environ(os.Environ()), dir: syscall.Getwd, systemConfig: systemConfigDir()}
 	p.stdout, p.stderr = outlets(stdout, stderr)
 	return p.main(ctx, args)
 }

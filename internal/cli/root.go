@@ -33,7 +33,7 @@ func (p *program) root() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              unknownCommand,
-		PersistentPreRun:  func(cmd *cobra.Command, _ []string) { p.begin(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return p.begin(cmd) },
 		RunE: func(*cobra.Command, []string) error {
 			_, err := io.WriteString(p.stdout, welcome)
 			return err
@@ -55,6 +55,7 @@ func (p *program) root() *cobra.Command {
 
 func (p *program) globalFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
+	flags.StringVar(&p.configFile, "config", p.env[varConfig], "configure it by `FILE`, on top of the machine's and the user's own")
 	flags.BoolVar(&p.json, "json", p.json, "print one JSON object, errors included")
 	flags.BoolVarP(&p.quiet, "quiet", "q", false, "print no notes on standard error")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print the details of errors")
@@ -62,10 +63,16 @@ func (p *program) globalFlags(flags *pflag.FlagSet) {
 	flags.Bool("no-input", false, "never ask (nothing does)")
 }
 
-// begin stands before every command.
-func (p *program) begin(cmd *cobra.Command) {
+// begin stands before every command. A configuration that was named is read even by a
+// command that needs none: nobody is to believe that it works.
+func (p *program) begin(cmd *cobra.Command) error {
 	p.command = commandName(cmd)
 	p.warnOfVariables()
+	if !cmd.Flags().Changed("config") {
+		return nil
+	}
+	_, _, err := p.settings()
+	return err
 }
 
 func commandName(cmd *cobra.Command) string {

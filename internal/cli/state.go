@@ -14,6 +14,7 @@ import (
 
 // The variables that durward reads.
 const (
+	varConfig   = "DURWARD_CONFIG"
 	varStateDir = "DURWARD_STATE_DIR"
 	varPolicy   = "DURWARD_POLICY"
 	varTimeout  = "DURWARD_TIMEOUT"
@@ -21,7 +22,7 @@ const (
 
 // ownVariables lists all names that mean something in some build.
 var ownVariables = []string{
-	"DURWARD_CONFIG", "DURWARD_CONTEXT", "DURWARD_LISTEN", "DURWARD_LOG_FORMAT", "DURWARD_LOG_LEVEL", "DURWARD_NO_INPUT",
+	varConfig, "DURWARD_CONTEXT", "DURWARD_LISTEN", "DURWARD_LOG_FORMAT", "DURWARD_LOG_LEVEL", "DURWARD_NO_INPUT",
 	varPolicy, varStateDir, varTimeout, "DURWARD_TOKEN_FILE",
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 
 	"github.com/durward/durward"
@@ -31,11 +32,18 @@ var catalogue = core.Catalogue{{
 
 // open builds a house that runs calls under the policy and records them.
 func (p *program) open(policy core.Policy) (*house, error) {
+	settings, _, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := p.auditDir()
 	if err != nil {
 		return nil, err
 	}
-	log, err := audit.Open(dir, audit.Options{})
+	if err := audit.Private(filepath.Dir(dir)); err != nil {
+		return nil, unwritable(err)
+	}
+	log, err := audit.Open(dir, settings.audit)
 	if err != nil {
 		return nil, unwritable(err)
 	}

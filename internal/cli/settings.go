@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward/internal/config"
+)
+
+// settings are how durward runs, as configuration files say it. The zero value is the
+// built-in default of each.
+//
+//	audit:
+//	  sync: interval          # or always
+//	  rotate_bytes: 10_000_000
+//	  keep: 10                # or all
+//	  args: sha256            # or plain
+type settings struct {
+	audit audit.Options
+}
+
+// The bounds of numbers in a configuration.
+const (
+	leastSegment, mostSegment = 4 << 10, 1 << 40
+	mostKept                  = 1_000_000
+)
+
+// A configLayer is a file that may hold settings.
+type configLayer struct {
+	path string
+	// must is set where somebody named the file: then it is there or an error.
+	must bool
+}
+
+// configLayers lists the files from the weakest to the strongest.
+func (p *program) configLayers() []configLayer {
+	var layers []configLayer
+	for _, dir := range []string{p.systemConfig, p.userConfigDir()} {
+		if dir != "" {
+			layers = append(layers, configLayer{path: filepath.Join(dir, "config.yaml")})
+		}
+	}
+	if p.configFile != "" {
+		layers = append(layers, configLayer{path: p.configFile, must: true})
+	}
+	return layers
+}
+
+// systemConfigDir is where the operator of the machine configures it, or "".
+func systemConfigDir() string {
+	if runtime.GOOS == "windows" {
+		return ""
+	}
+	return "/etc/durward"
+}
+
+func (p *program) userConfigDir() string {
+	switch home := p.home(); {
+	case runtime.GOOS == "windows":
+		return join(p.env["APPDATA"], "durward")
+	case runtime.GOOS == "darwin":
+		return join(home, "Library", "Application Support", "durward")
+	case filepath.IsAbs(p.env["XDG_CONFIG_HOME"]):
+		return filepath.Join(p.env["XDG_CONFIG_HOME"], "durward")
+	case filepath.IsAbs(home):
+		return join(home, ".config", "durward")
+	}
+	return ""
+}
+
+// settings reads all layers; a later one wins member by member. The error names the
+// mistakes of all of them and has reason ConfigInvalid. read lists the files that were
+// there.
+func (p *program) settings() (s settings, read []string, err error) {
+	r := &settingsReader{into: &s}
+	for _, layer := range p.configLayers() {
+		text, err := readBounded(layer.path, config.MaxBytes+1, 5*time.Second)
+		switch {
+		case errors.Is(err, os.ErrNotExist) && !layer.must:
+			continue
+		case err != nil:
+			r.Include(config.Problems{{Where: durward.Position{File: layer.path}, Message: cause(err).Error()}})
+			continue
+		}
+		read = append(read, layer.path)
+		n, err := config.Parse(layer.path, text)
+		r.Include(err)
+		if n != nil && n.Kind != config.Null {
+			r.top(n)
+		}
+	}
+	problems := config.ProblemsOf(r.Err())
+	if len(problems) == 0 {
+		return s, read, nil
+	}
+	return s, read, &durward.Error{
+		Reason: durward.ConfigInvalid, Op: "read configuration", Where: problems[0].Where, Err: problems,
+		Hint: "mend what is named; docs/configuration.md lists all keys",
+	}
+}
+
+// A settingsReader fills settings from one file after the other.
+type settingsReader struct {
+	config.Decoder
+	into *settings
+}
+
+func (r *settingsReader) top(n *config.Node) {
+	r.Fields(n, config.Fields{"audit": r.audit})
+}
+
+func (r *settingsReader) audit(n *config.Node) {
+	o := &r.into.audit
+	r.Fields(n, config.Fields{
+		"sync": func(n *config.Node) {
+			if word, ok := r.Word(n, "interval", "always"); ok {
+				o.Sync = map[string]audit.Sync{"interval": audit.SyncSoon, "always": audit.SyncAlways}[word]
+			}
+		},
+		"rotate_bytes": func(n *config.Node) {
+			if bytes, ok := r.Int(n, leastSegment, mostSegment); ok {
+				o.MaxBytes = bytes
+			}
+		},
+		"keep": func(n *config.Node) { o.Keep = r.keep(n, o.Keep) },
+		"args": func(n *config.Node) {
+			if word, ok := r.Word(n, "sha256", "plain"); ok {
+				o.Args = map[string]audit.Args{"sha256": audit.ArgsHash, "plain": audit.ArgsPlain}[word]
+			}
+		},
+	})
+}
+
+// keep takes a number of segments, or "all".
+func (r *settingsReader) keep(n *config.Node, before int) int {
+	if n.Kind == config.String {
+		if _, ok := r.Word(n, "all"); ok {
+			return -1
+		}
+		return before
+	}
+	if number, ok := r.Int(n, 1, mostKept); ok {
+		return int(number)
+	}
+	return before
+}
