@@ -23,6 +23,7 @@ type cgroupHome struct {
 	path     string
 	lock     *os.File
 	watchdog watchdog
+	memory   bool // its cgroups bound memory, too
 
 	mu   sync.Mutex
 	made int       // guarded by mu; how many cgroups there are
@@ -37,16 +38,13 @@ type cgroup struct {
 	path              string
 	dir, kill, events *os.File
 	killed            atomic.Bool
+	memory            *memoryGroup // nil unless it bounds memory, too
 }
 
 // openCgroupHome makes the home below the cgroup that we live in.
 func openCgroupHome() (*cgroupHome, error) {
-	tree, err := findHierarchy(unified)
+	h, err := makeCgroupHome()
 	if err != nil {
-		return nil, err
-	}
-	h := &cgroupHome{}
-	if h.path, h.lock, err = makeHome(tree.own); err != nil {
 		return nil, err
 	}
 	if err := h.startWatchdog(); err != nil {
@@ -55,6 +53,19 @@ func openCgroupHome() (*cgroupHome, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// makeCgroupHome makes the home where its cgroups can bound memory, if that can be had.
+func makeCgroupHome() (*cgroupHome, error) {
+	if path, lock, err := makeDelegatedHome(); err == nil {
+		return &cgroupHome{path: path, lock: lock, memory: true}, nil
+	}
+	tree, err := findHierarchy(unified)
+	if err != nil {
+		return nil, err
+	}
+	path, lock, err := makeHome(tree.own)
+	return &cgroupHome{path: path, lock: lock}, err
 }
 
 // startWatchdog starts the reaper's program with a list that waits for the end of our
@@ -88,7 +99,7 @@ func (h *cgroupHome) take() (*cgroup, error) {
 
 // put gives back a cgroup whose processes are dead.
 func (h *cgroupHome) put(c *cgroup) error {
-	if c.killed.Load() {
+	if c.killed.Load() || (c.memory != nil && !c.memory.reusable()) {
 		return c.remove()
 	}
 	h.mu.Lock()
@@ -109,6 +120,12 @@ func (h *cgroupHome) make(path string) (*cgroup, error) {
 	}{{&c.dir, "", os.O_RDONLY}, {&c.kill, "cgroup.kill", os.O_WRONLY}, {&c.events, "cgroup.events", os.O_RDONLY}} {
 		var err error
 		if *f.into, err = os.OpenFile(filepath.Join(path, f.name), f.mode, 0); err != nil {
+			return nil, errors.Join(err, c.remove())
+		}
+	}
+	if h.memory {
+		var err error
+		if c.memory, err = openMemoryGroup(memoryCgroup2, path); err != nil {
 			return nil, errors.Join(err, c.remove())
 		}
 	}
@@ -161,6 +178,9 @@ func (c *cgroup) drain() error {
 
 // remove frees the cgroup.
 func (c *cgroup) remove() error {
+	if c.memory != nil {
+		c.memory.close()
+	}
 	for _, f := range []*os.File{c.dir, c.kill, c.events} {
 		if f != nil {
 			f.Close()

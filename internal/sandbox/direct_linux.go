@@ -31,6 +31,7 @@ func (p *Process) watchDirect() error {
 	p.exits(err == nil)
 	err = errors.Join(err, p.group.drain())
 	err = errors.Join(err, waitEnd(p.pidfd))
+	p.leaveMemory()
 	return errors.Join(err, p.group.home.put(p.group))
 }
 

@@ -28,6 +28,7 @@ type Host struct {
 	MaxLimits map[int]uint64
 
 	cgroups *cgroupHome
+	memory  *memoryProbe // nil where the kernel is not to bound memory
 }
 
 // A Trial is one containment and how its probe went; a nil Err means that an orphan
@@ -60,7 +61,7 @@ func (h Host) With(c Containment) Host {
 }
 
 func newHost() Host {
-	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), MaxLimits: make(map[int]uint64)}
+	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), MaxLimits: make(map[int]uint64), memory: &memoryProbe{}}
 	h.HostUID = hostUID(h.UID)
 	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 	h.Keyrings = err != unix.ENOSYS && err != unix.EPERM // what we cannot use, nobody inherits

@@ -34,6 +34,7 @@ type Plan struct {
 	argv, env []string
 	direct    bool    // no reaper: the command is our own child
 	fork      uintptr // clone flags of the command's process
+	memory    memoryKind
 }
 
 // String prints the plan, one call to a line.
@@ -66,6 +67,7 @@ func Compile(r Request, h Host) (Plan, error) {
 		}
 	}
 	p.direct = p.Containment == Cgroup && !id.change
+	p.memory = h.memoryHeldBy(r.Grant.Limits, p.Containment)
 	ownUsers := countsProcesses(r.Grant.Limits, h, id, p.Containment)
 	p.Namespaces, p.Share = firstProcess(p.Containment, h)
 	if !p.direct {

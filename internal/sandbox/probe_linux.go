@@ -53,10 +53,14 @@ func (h *Host) tryOthers() {
 // Release frees what Probe made to be used again: call it when no command is running
 // any more and none will be.
 func (h Host) Release() error {
-	if h.cgroups == nil {
-		return nil
+	var err error
+	if h.memory != nil {
+		err = h.memory.release()
 	}
-	return h.cgroups.close()
+	if h.cgroups != nil {
+		err = errors.Join(err, h.cgroups.close())
+	}
+	return err
 }
 
 func (h *Host) tryCgroup() Trial {
@@ -65,6 +69,9 @@ func (h *Host) tryCgroup() Trial {
 		return Trial{Cgroup, err}
 	}
 	h.cgroups = home
+	if home.memory {
+		home.memory = home.tryMemory() == nil
+	}
 	return h.try(Cgroup)
 }
 

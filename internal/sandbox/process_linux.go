@@ -40,6 +40,9 @@ type Process struct {
 	closed  bool // guarded by mu; pidfd may not be used any more
 	// backstop, guarded by mu, forces the end that Kill asked the reaper for.
 	backstop *time.Timer
+
+	memory      *memoryGroup // guarded by mu; nil where no cgroup bounds memory, or it was given back
+	outOfMemory bool         // guarded by mu; what was found when memory was given back, at the latest
 }
 
 // An Exit is how the main process of a command ended.
@@ -249,7 +252,11 @@ func (p *Process) watch() {
 	p.err = waitEnd(p.pidfd)
 	if p.group != nil {
 		p.group.killed.Store(true) // by the reaper's last step
-		p.err = errors.Join(p.err, p.group.drain(), p.group.home.put(p.group))
+		p.err = errors.Join(p.err, p.group.drain())
+	}
+	p.leaveMemory()
+	if p.group != nil {
+		p.err = errors.Join(p.err, p.group.home.put(p.group))
 	}
 	if !p.eager {
 		p.readRecords(false)

@@ -21,7 +21,7 @@ func report(g durward.Grant, h Host, p Plan, id identity, ownUsers bool) (durwar
 	}
 	r.Guarantees[durward.Kill] = killHeld(p.Containment, id)
 	r.Guarantees[durward.Pids] = pidsHeld(g.Limits, ownUsers)
-	r.Guarantees[durward.Mem] = memHeld(g.Limits)
+	r.Guarantees[durward.Mem] = memHeld(g.Limits, p.memory, id)
 	if r.Identity.Host == 0 {
 		r.Weak = append(r.Weak, "identity: the command runs as host root")
 	}
@@ -58,8 +58,13 @@ func pidsHeld(l durward.Limits, ownUsers bool) durward.Held {
 	return durward.Held{Held: durward.HeldNone}
 }
 
-func memHeld(l durward.Limits) durward.Held {
+// memHeld: as killHeld. What a command may get away from, the runtime watches, too.
+func memHeld(l durward.Limits, by memoryKind, id identity) durward.Held {
 	switch {
+	case by != memoryUnheld && id.change:
+		return durward.Held{Held: durward.HeldKernel, By: []string{string(by)}}
+	case by != memoryUnheld:
+		return durward.Held{Held: durward.HeldBestEffort, By: []string{string(by), "poll"}}
 	case l.Memory > 0:
 		return durward.Held{Held: durward.HeldRuntime, By: []string{"poll"}}
 	case l.AddressSpace > 0:

@@ -29,7 +29,11 @@ func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Proces
 	defer s.closeLent()
 	proc, err := s.start(ctx, h)
 	if err != nil {
+		over := s.outOfMemory(err)
 		s.closeOwn()
+		if over {
+			return nil, tooLittleMemory(err)
+		}
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
 			return nil, err
 		}
@@ -50,6 +54,7 @@ type starter struct {
 	control int   // write end, or -1
 	status  int   // read end, or -1
 	group   *cgroup
+	memory  *memoryGroup
 }
 
 func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
@@ -69,6 +74,10 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		place = append(place, placement{fdOf(group.kill), reaperKillFD})
 		born = fdOf(group.dir)
 	}
+	memory, born, err := s.bound(born, h)
+	if err != nil {
+		return nil, err
+	}
 	reaper := -1
 	if !s.plan.direct {
 		program, err := reaperProgram()
@@ -82,14 +91,14 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		place = append(place, pipes...)
 		reaper = fdOf(program)
 	}
-	list := s.shared(place, reaper)
+	list := append(memory, s.shared(place, reaper)...)
 	pid, pidfd, err := spawn(ctx, s.plan.Namespaces, born, list)
 	if err != nil {
 		reapFailed(pidfd)
 		return nil, err
 	}
 	proc := &Process{
-		plan: s.plan, eager: s.request.Follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group,
+		plan: s.plan, eager: s.request.Follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
 		began: s.began, exited: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if s.plan.direct {
@@ -253,6 +262,7 @@ func closeFDs(fds ...int) {
 
 func (s *starter) closeOwn() {
 	closeFDs(s.control, s.status)
+	s.memory.release()
 	if s.group != nil {
 		s.group.killed.Store(true)
 		_ = s.group.home.put(s.group) // it holds no process that lives on

@@ -200,7 +200,7 @@ func TestPlanPrints(t *testing.T) {
 // What the grant requires and level 0 does not hold is refused, unless the grant is a
 // default that may step down; then the report names it.
 func TestRequire(t *testing.T) {
-	r := newTrial(t, Probe())
+	r := newTrial(t, Probe().WithoutMemory())
 	kernel := durward.Requirement{Guarantee: durward.Kill, Kernel: true}
 	for _, test := range []struct {
 		name    string

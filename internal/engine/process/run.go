@@ -245,6 +245,9 @@ func (r *run) exceeded() error {
 // exited tells by itself why the command ended.
 func (r *run) exited() error {
 	exit := r.proc.Exit()
+	if r.proc.OutOfMemory() {
+		return r.overused(durward.CauseLimitMemory)
+	}
 	if exit.Err != nil {
 		return exit.Err
 	}
@@ -266,9 +269,13 @@ func (r *run) overuse() durward.Cause {
 	if limits.Memory <= 0 && limits.CPU <= 0 {
 		return ""
 	}
+	if r.proc.OutOfMemory() {
+		return durward.CauseLimitMemory
+	}
 	use := r.proc.Usage()
+	watched := limits.Memory > 0 && r.plan.Report.Guarantees[durward.Mem].Held != durward.HeldKernel
 	switch {
-	case limits.Memory > 0 && use.Resident > limits.Memory:
+	case watched && use.Resident > limits.Memory:
 		return durward.CauseLimitMemory
 	case limits.CPU > 0 && use.CPU > limits.CPU:
 		return durward.CauseLimitCPU
