@@ -156,9 +156,9 @@ func parseRecord(line []byte) (Record, error) {
 	return r, nil
 }
 
-// escapeControls writes every control, format and separator character as \uXXXX, so
-// that one record is one line for every reader and no terminal obeys it. Inside JSON
-// such characters stand in strings only.
+// escapeControls writes every character that is not plainly visible as \uXXXX, so that
+// one record is one line for every reader, no terminal obeys it and nothing hides in
+// it. Inside JSON such characters stand in strings only.
 func escapeControls(text []byte) []byte {
 	at := firstControl(text)
 	if at < 0 {
@@ -167,7 +167,7 @@ func escapeControls(text []byte) []byte {
 	safe := append(make([]byte, 0, len(text)+64), text[:at]...)
 	for _, c := range string(text[at:]) {
 		switch {
-		case !isControl(c):
+		case !isHidden(c):
 			safe = utf8.AppendRune(safe, c)
 		case c > 0xffff:
 			c -= 0x10000
@@ -184,13 +184,21 @@ func escapeControls(text []byte) []byte {
 func firstControl(text []byte) int {
 	for i, c := range text {
 		if c >= 0x7f || c < ' ' {
-			if rest := bytes.IndexFunc(text[i:], isControl); rest >= 0 {
+			if rest := bytes.IndexFunc(text[i:], isHidden); rest >= 0 {
 				return i + rest
 			}
 			return -1
 		}
 	}
 	return -1
+}
+
+// isHidden reports whether a reader does not see c as what it is. Some runes count as
+// printable and leave no mark: fillers, variation selectors, the empty Braille pattern.
+func isHidden(c rune) bool {
+	const blankBraille = '\u2800'
+	return !unicode.IsPrint(c) || c == blankBraille ||
+		unicode.In(c, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 func isControl(c rune) bool {

@@ -228,21 +228,22 @@ func (p *program) show(ctx context.Context, id durward.CallID, files []string) e
 }
 
 func (p *program) exportCommand() *cobra.Command {
-	q, format := &query{}, ""
+	q, format, raw := &query{}, "", false
 	cmd := &cobra.Command{
 		Use: "export", Short: "print records as JSON lines or CSV", Args: atMost(0),
 		Example: "  durward audit export > records.jsonl\n" +
 			"  durward audit export --format csv --decision deny",
 	}
 	cmd.Flags().StringVar(&format, "format", string(audit.JSONL), "`FORM` of the export: jsonl or csv")
+	cmd.Flags().BoolVar(&raw, "raw", false, "give a file or a pipe each line byte for byte, also of a log that is not ours")
 	q.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.export(cmd.Context(), q, audit.Format(format))
+		return p.export(cmd.Context(), q, audit.Format(format), raw)
 	}
 	return cmd
 }
 
-func (p *program) export(ctx context.Context, q *query, format audit.Format) error {
+func (p *program) export(ctx context.Context, q *query, format audit.Format, raw bool) error {
 	filter, err := q.choice(time.Now())
 	if err != nil {
 		return err
@@ -251,7 +252,14 @@ func (p *program) export(ctx context.Context, q *query, format audit.Format) err
 	if err != nil || !exists {
 		return err
 	}
-	return audit.Export(ctx, p.stdout, dir, format, filter)
+	if raw && !p.stdout.terminal {
+		return audit.Export(ctx, p.stdout, dir, format, filter)
+	}
+	safe := &safetext.Writer{To: p.stdout, Safe: safetext.JSON}
+	if format == audit.CSV {
+		safe.Safe = safetext.Output
+	}
+	return errors.Join(audit.Export(ctx, safe, dir, format, filter), safe.Flush())
 }
 
 func (p *program) verifyCommand() *cobra.Command {

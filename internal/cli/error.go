@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/durward/durward"
@@ -198,7 +199,7 @@ func (p *program) write(e envelope) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.stdout.Write(line)
+	_, err = io.WriteString(p.stdout, safetext.JSON(string(line)))
 	return err
 }
 

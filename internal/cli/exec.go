@@ -29,7 +29,7 @@ type execution struct {
 	level                           string
 	addEnv                          []string
 	timeout                         time.Duration
-	report, stream, tty             bool
+	report, stream, tty, raw        bool
 	dryRun                          bool
 
 	// given reports whether a flag was.
@@ -46,12 +46,15 @@ func (p *program) execCommand() *cobra.Command {
 		Use:   "exec [FLAG…] -- ARGV…",
 		Short: "run one command, decided, within limits and on record",
 		Long: `The command keeps the working directory, gets a clean environment, and ends with all it
-started. It reads standard input unless that is a terminal. Its exit status is given on; after
-signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not to be prepared,
+started. It reads standard input unless that is a terminal. What it prints is shown without
+anything that a terminal would obey or a reader could not see; a file or a pipe gets each byte
+as it is with --raw, and a terminal when --stream gave it to the command. Its exit status is
+given on; after signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not to be prepared,
 126 not executable, 127 not found, 137 ended by a limit, 1 that its output could not be written.`,
 		Example: `  durward exec -- ls -l
   durward exec --timeout 5s --report -- sh -c 'echo "$HOME"'
   durward exec --stream -- sh -c 'echo one; echo two'
+  durward exec --raw -- cat Makefile > copy
   durward exec --dry-run -- make all`,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			x.argv = append([]string{}, argv...)
@@ -72,6 +75,7 @@ signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not t
 	f.StringArrayVar(&x.addEnv, "env", nil, "add `NAME=VALUE` to the environment")
 	f.BoolVar(&x.stream, "stream", false, "pass input and output on as they come")
 	f.BoolVar(&x.tty, "tty", false, "with --stream: give the command a terminal")
+	f.BoolVar(&x.raw, "raw", false, "give output to a file or a pipe byte for byte, with what a terminal would obey")
 	f.BoolVar(&x.report, "report", false, "print what was held as the last line on standard error")
 	f.BoolVar(&x.dryRun, "dry-run", false, "print the decision and run nothing")
 	return cmd
@@ -88,6 +92,9 @@ func (x *execution) run(ctx context.Context) error {
 	h, err := x.open(x.policy)
 	if err != nil {
 		return err
+	}
+	for _, o := range []*outlet{x.stdout, x.stderr} {
+		o.exact = x.raw && !o.terminal
 	}
 	ctx, signals := catchSignals(ctx)
 	defer signals.stop()
@@ -133,6 +140,8 @@ func (x *execution) checkFlags() error {
 	switch {
 	case x.stream && x.json:
 		return usageError("leave out one of them, or use --report", "--stream passes output on as it comes and --json holds it until the end")
+	case x.raw && x.json:
+		return usageError("leave out --raw", "--json holds every byte already, escaped")
 	case x.tty && !x.stream:
 		return usageError("add --stream", "--tty needs --stream")
 	case x.policyFile != "" && len(x.readPaths)+len(x.writePaths)+len(x.allowNet) > 0:

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/base64"
 	"fmt"
+	"io"
 	"unicode/utf8"
 
 	"github.com/durward/durward"
@@ -134,5 +135,5 @@ func (x *execution) printReport(result durward.Result) {
 	if err != nil {
 		line = fmt.Appendf(nil, "durward: the report cannot be written: %v\n", err)
 	}
-	_, _ = x.stderr.Write(line) // nobody is left to tell
+	_, _ = io.WriteString(x.stderr, safetext.JSON(string(line))) // nobody is left to tell
 }

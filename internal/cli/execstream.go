@@ -23,6 +23,9 @@ const (
 // runStream runs the command as a session and passes its streams on as they come.
 func (x *execution) runStream(ctx context.Context, signals *signals, h *house) error {
 	x.call.Terminal = x.wantedTerminal()
+	if x.call.Terminal != nil && x.stdout.terminal {
+		x.stdout.exact = true // a command that has our terminal drives it
+	}
 	h.gate.refusal = inputError(directoryError(x.stdin))
 	session, err := h.Open(ctx, x.call, nil)
 	if err != nil {
@@ -143,7 +146,7 @@ func (x *execution) copyOutput(ctx context.Context, session durward.Session) err
 			}
 		}
 		if cursor = page.Next; page.Ended {
-			return nil
+			return errors.Join(x.stdout.flush(), x.stderr.flush())
 		}
 	}
 }

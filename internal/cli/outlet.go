@@ -19,6 +19,10 @@ type outlet struct {
 	// unfinished is set while a line of the command stands open; outlets that lead to
 	// one place share it.
 	unfinished *atomic.Bool
+	// exact is set where output goes on byte for byte.
+	exact bool
+	// rest is the beginning of a character whose end has not come.
+	rest *safetext.Writer
 	// aside is set where what we have to say is no result: its loss is no failure.
 	aside  bool
 	failed atomic.Pointer[error]
@@ -35,7 +39,9 @@ func outlets(stdout, stderr io.Writer) (out, err *outlet) {
 }
 
 func newOutlet(to io.Writer) *outlet {
-	return &outlet{to: to, terminal: isTerminal(to), unfinished: new(atomic.Bool)}
+	o := &outlet{to: to, terminal: isTerminal(to), unfinished: new(atomic.Bool)}
+	o.rest = &safetext.Writer{To: writerOf(o.put), Safe: safetext.Output}
+	return o
 }
 
 func sameFile(a, b io.Writer) bool {
@@ -62,23 +68,38 @@ func (o *outlet) Write(text []byte) (int, error) {
 	return max(0, n-len(begin)), err
 }
 
-// pass writes what a command said, byte for byte.
+// pass writes what a command said. Unless it is to be exact, nobody obeys any of it.
 func (o *outlet) pass(output []byte) error {
-	if len(output) == 0 {
-		return nil
+	if o.exact {
+		_, err := o.put(output)
+		return err
 	}
-	_, err := o.to.Write(output)
-	o.unfinished.Store(output[len(output)-1] != '\n')
-	return o.fail(err)
+	_, err := o.rest.Write(output)
+	return err
 }
 
-// show is pass for output that nobody watches as it comes: a terminal obeys none of it.
+// show is pass for all the output there is.
 func (o *outlet) show(output []byte) error {
-	if o.terminal {
-		output = []byte(safetext.Output(string(output)))
-	}
-	return o.pass(output)
+	return errors.Join(o.pass(output), o.flush())
 }
+
+// flush ends the output.
+func (o *outlet) flush() error { return o.rest.Flush() }
+
+// put writes to where the outlet leads.
+func (o *outlet) put(output []byte) (int, error) {
+	if len(output) == 0 {
+		return 0, nil
+	}
+	n, err := o.to.Write(output)
+	o.unfinished.Store(output[len(output)-1] != '\n')
+	return n, o.fail(err)
+}
+
+// A writerOf is a function that writes.
+type writerOf func([]byte) (int, error)
+
+func (f writerOf) Write(b []byte) (int, error) { return f(b) }
 
 // fail remembers the first error.
 func (o *outlet) fail(err error) error {

@@ -19,7 +19,7 @@ func TestASlowReaderOfAStreamGetsEveryByte(t *testing.T) {
 	p.stdout = newOutlet(write)
 	status := make(chan int, 1)
 	go func() {
-		status <- p.main(t.Context(), []string{"durward", "exec", "-q", "--stream", "--", "sh", "-c", `head -c 3145728 /dev/zero; echo done >&2`})
+		status <- p.main(t.Context(), []string{"durward", "exec", "-q", "--stream", "--raw", "--", "sh", "-c", `head -c 3145728 /dev/zero; echo done >&2`})
 		write.Close()
 	}()
 	n, err := io.Copy(io.Discard, read)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -53,6 +54,30 @@ func Output(text string) string {
 	}
 	return b.String()
 }
+
+// JSON does it to text that is JSON, on one line or many, by the escapes of JSON: what
+// it says stays the same to the byte.
+func JSON(text string) string {
+	if !strings.ContainsFunc(text, hiddenInJSON) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case !hiddenInJSON(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// hiddenInJSON leaves out the blanks that stand between the values of JSON.
+func hiddenInJSON(r rune) bool { return !shown(r) && !strings.ContainsRune("\t\n\r", r) }
 
 func visible(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !shown(r) })
