@@ -90,6 +90,14 @@ const (
 	ConnectFailed  Reason = "network"
 )
 
+// Pages.
+const (
+	NoFrontmatter     Reason = "no_frontmatter"
+	BadFrontmatter    Reason = "bad_frontmatter"
+	CommandNotAllowed Reason = "not_allowed"
+	ArgDenied         Reason = "arg_denied"
+)
+
 // HTTP.
 const (
 	BadRequest       Reason = "bad_request"
@@ -186,6 +194,11 @@ var reasonTable = []reasonRow{
 	{AddressRefused, Denied, "DWD-NET-003", "the address may not be reached"},
 	{LookupFailed, Upstream, "DWD-NET-004", "the name could not be resolved"},
 	{ConnectFailed, Upstream, "DWD-NET-005", "the connection failed"},
+
+	{NoFrontmatter, Invalid, "DWD-PAGE-001", "the page allows no commands"},
+	{BadFrontmatter, Invalid, "DWD-PAGE-002", "the page's frontmatter is invalid"},
+	{CommandNotAllowed, Denied, "DWD-PAGE-003", "the page does not allow this command"},
+	{ArgDenied, Denied, "DWD-PAGE-004", "an argument leads out of the page's directory"},
 
 	{BadRequest, Invalid, "DWD-HTTP-001", "the request is malformed"},
 	{BodyTooLarge, TooLarge, "DWD-HTTP-002", "the request body is over its limit"},

@@ -112,10 +112,12 @@ func (d *Decoder) is(n *Node, want Kind) bool {
 	return false
 }
 
-// intBase is 0, by which 0x and 0o are understood, but for plain decimals.
+// intBase is 0, by which 0x, 0o and 0b are understood, but for plain decimals.
 func intBase(text string) int {
-	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0o") {
-		return 0
+	for _, prefix := range []string{"0x", "0o", "0b"} {
+		if strings.HasPrefix(text, prefix) {
+			return 0
+		}
 	}
 	return 10
 }

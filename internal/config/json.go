@@ -61,8 +61,8 @@ func (r *jsonReader) next() (json.Token, durward.Position) {
 // advance gives the place of the byte at offset, counting on from the last one.
 func (r *jsonReader) advance(offset int) durward.Position {
 	step := r.at(r.data[r.seen:offset], offset-r.seen)
-	if step.Line > 1 {
-		r.place.Line += step.Line - 1
+	if down := step.Line - r.line(1); down > 0 {
+		r.place.Line += down
 		r.place.Column = 1
 	}
 	r.place.Column += step.Column - 1
@@ -90,7 +90,7 @@ func (r *jsonReader) value(path string, depth int) *Node {
 }
 
 func (r *jsonReader) collection(n *Node, open json.Delim, depth int) {
-	if depth >= maxDepth {
+	if depth >= r.depth {
 		r.tooDeep(n.Where)
 		r.skip()
 		return

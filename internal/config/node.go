@@ -14,11 +14,13 @@ const (
 	String
 	List
 	Map
+	// Time is a date, a time of day or both; only TOML has it.
+	Time
 )
 
 // String names the kind as a message for a person does.
 func (k Kind) String() string {
-	return [...]string{"empty", "a boolean", "an integer", "a number", "a string", "a list", "a mapping"}[k]
+	return [...]string{"empty", "a boolean", "an integer", "a number", "a string", "a list", "a mapping", "a date or time"}[k]
 }
 
 // A Node is one value of a document.

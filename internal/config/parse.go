@@ -2,9 +2,7 @@ package config
 
 import (
 	"bytes"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -17,13 +15,24 @@ const MaxBytes = 1 << 20
 // maxDepth is far beyond any configuration and far below any stack.
 const maxDepth = 64
 
-// Parse reads the document data; file stands in every place and tells JSON from YAML.
+// maxNodes bounds what the aliases of a document expand to.
+const maxNodes = 1 << 16
+
+// Parse reads the document data; file stands in every place and tells the formats
+// apart.
 //
 // The error is of type [Problems]. When the document can be read in spite of them, its
 // tree comes with the error, so that a [Decoder] that includes it finds the rest. Parse
 // keeps nothing of data and may be called concurrently.
-func Parse(file string, data []byte) (*Node, error) {
-	p := &parser{file: file}
+func Parse(file string, data []byte) (*Node, error) { return ParseWith(file, data, Options{}) }
+
+// ParseWith is [Parse] for a document that is read in another way than a file of its
+// own.
+func ParseWith(file string, data []byte, o Options) (*Node, error) {
+	p := &parser{file: file, first: max(o.FirstLine, 1), aliases: o.Aliases, depth: maxDepth}
+	if o.Depth > 0 {
+		p.depth = min(o.Depth, maxDepth)
+	}
 	if len(data) > MaxBytes {
 		p.problems.Add(durward.Position{File: file}, "the document is over %d bytes", MaxBytes)
 		return nil, p.problems.Err()
@@ -32,33 +41,35 @@ func Parse(file string, data []byte) (*Node, error) {
 	if !p.checkText(data) {
 		return nil, p.problems.Err()
 	}
-	n := p.parse(data)
+	if o.Format == AnyFormat {
+		o.Format = formatOf(file, data)
+	}
+	n := p.parse(data, o.Format)
 	return n, p.problems.Err()
 }
 
 // A parser reads one document.
 type parser struct {
 	file     string
+	first    int // number of the first line
+	depth    int // how deep it may be nested
+	aliases  bool
+	nodes    int // made so far, where aliases could make many
 	problems Problems
 }
 
-func (p *parser) parse(data []byte) *Node {
-	if isJSON(p.file, data) {
+func (p *parser) parse(data []byte, f Format) *Node {
+	switch f {
+	case JSON:
 		return p.json(data)
+	case TOML:
+		return p.toml(data)
 	}
 	return p.yaml(data)
 }
 
-func isJSON(file string, data []byte) bool {
-	switch strings.ToLower(filepath.Ext(file)) {
-	case ".json":
-		return true
-	case ".yaml", ".yml":
-		return false
-	}
-	start := bytes.TrimLeft(data, " \t\r\n")
-	return len(start) > 0 && (start[0] == '{' || start[0] == '[')
-}
+// line gives the number in the file of a line of the document.
+func (p *parser) line(n int) int { return p.first - 1 + max(n, 1) }
 
 // checkText refuses what no document may hold anywhere: bytes that are not UTF-8, and
 // characters that make an editor show something else than what is read.
@@ -101,7 +112,7 @@ func (p *parser) at(data []byte, offset int) durward.Position {
 	before := data[:min(offset, len(data))]
 	return durward.Position{
 		File:   p.file,
-		Line:   1 + bytes.Count(before, []byte("\n")),
+		Line:   p.line(1 + bytes.Count(before, []byte("\n"))),
 		Column: 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]),
 	}
 }
@@ -117,7 +128,7 @@ func (p *parser) addField(n *Node, f Field, seen map[string]durward.Position) {
 }
 
 func (p *parser) tooDeep(where durward.Position) {
-	p.problems.Add(where, "nested deeper than %d levels", maxDepth)
+	p.problems.Add(where, "nested deeper than %d levels", p.depth)
 }
 
 func childPath(parent, name string) string {

@@ -47,6 +47,9 @@ func TestParseGivesTheTree(t *testing.T) {
 		{"json", "a.json", `{"a": [1, -2, 1.5, true, null, "x"], "b": {}}`, "{a=[an integer:1 an integer:-2 a number:1.5 a boolean:true null a string:x] b={}}"},
 		{"json by its first byte", "policy", ` {"a": "é😀"}`, "{a=a string:é😀}"},
 		{"json escapes", "a.json", `["\ud83d\ude00", "\\ud83d", "\ufffd"]`, "[a string:😀 a string:\\ud83d a string:\ufffd]"},
+		{"toml values", "a.toml", "a = 1_0\nb = 'x'\nc = [1, {}, { d.e = true }] # list\nf = 1.5\ng = 2026-01-02\n", "{a=an integer:1_0 b=a string:x c=[an integer:1 {} {d={e=a boolean:true}}] f=a number:1.5 g=a date or time:2026-01-02}"},
+		{"toml tables", "a.toml", "[a.b]\nc = 1\n[a]\nd = 2\n[[e]]\nf = 1\n[[e]]\n[e.g]\nh = 3\n", "{a={b={c=an integer:1} d=an integer:2} e=[{f=an integer:1} {g={h=an integer:3}}]}"},
+		{"an empty toml document", "a.toml", "", "{}"},
 		{"yaml may be written as json", "a.yaml", `{"a": [1, {"b": null}]}`, "{a=[an integer:1 {b=null}]}"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -97,6 +100,9 @@ func TestParseRefuses(t *testing.T) {
 		{"too deep in yaml", "a.yaml", strings.Repeat("[", 70) + strings.Repeat("]", 70), []string{"a.yaml:1:66: nested deeper than 64 levels"}},
 		{"too deep for the library", "a.yaml", strings.Repeat("[", 20000), []string{"a.yaml:1:10001: exceeded max depth of 10000"}},
 		{"too large", "a.yaml", strings.Repeat("#", config.MaxBytes+1), []string{"a.yaml: the document is over 1048576 bytes"}},
+		{"a toml key twice", "a.toml", "a = 1\nb = 2\na = 3\n", []string{"a.toml:3:1: not TOML: toml: key a is already defined"}},
+		{"bad toml", "a.toml", "a = 1\nb = [\n", []string{"a.toml:2:6: not TOML: toml: array is incomplete"}},
+		{"too deep in toml", "a.toml", "a = " + strings.Repeat("[", 70) + strings.Repeat("]", 70), []string{"a.toml:1:1: nested deeper than 64 levels"}},
 		{"bad syntax", "a.yaml", "a: 1 b: 2\n", []string{"a.yaml:1:7: mapping values are not allowed in this context"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,6 +114,27 @@ func TestParseRefuses(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestAliasesExpandWithinBounds(t *testing.T) {
+	options := config.Options{Aliases: true, FirstLine: 3, Depth: 32}
+	n, err := config.ParseWith("p.md", []byte("a: &x [1, {b: 2}]\nc: *x\n"), options)
+	if err != nil || show(n) != "{a=[an integer:1 {b=an integer:2}] c=[an integer:1 {b=an integer:2}]}" {
+		t.Errorf("got %v, %v", n, err)
+	}
+	bomb := "a0: &a0 [x, x]\n"
+	for i := 1; i < 20; i++ {
+		bomb += fmt.Sprintf("a%d: &a%d [*a%d, *a%d]\n", i, i, i-1, i-1)
+	}
+	for name, test := range map[string]struct{ text, want string }{
+		"a bomb":              {bomb, "its aliases expand to more than 65536 values"},
+		"an alias of its own": {"a: &a [*a]\n", "p.md:3:4: nested deeper than 32 levels"},
+		"a mistake":           {"a: 1\na: 2\n", `p.md:4:1: duplicate field "a" (first on line 3)`},
+	} {
+		if _, err := config.ParseWith("p.md", []byte(test.text), options); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -126,6 +153,9 @@ func FuzzParse(f *testing.F) {
 		f.Add("a.yaml", []byte(seed))
 		f.Add("a.json", []byte(seed))
 		f.Add("a", []byte(seed))
+	}
+	for _, seed := range []string{"a.b = 1\n[c]\nd = [{e = 'x'}, 1979-05-27]\n[[f]]\n[f.g]\nh = 1.5", "a = [1, # c\n2]"} {
+		f.Add("a.toml", []byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, file string, data []byte) {
 		n, err := config.Parse(file, data)

@@ -22,7 +22,7 @@ func (p *parser) yaml(data []byte) *Node {
 	}
 	var doc, more yaml.Node
 	if err := loader.Load(&doc); errors.Is(err, io.EOF) {
-		return &Node{Where: durward.Position{File: p.file, Line: 1, Column: 1}}
+		return &Node{Where: p.at(nil, 0)}
 	} else if err != nil {
 		p.yamlError(err)
 		return nil
@@ -38,27 +38,36 @@ func (p *parser) yaml(data []byte) *Node {
 }
 
 func (p *parser) yamlError(err error) {
-	where, message := durward.Position{File: p.file, Line: 1, Column: 1}, err.Error()
+	where, message := p.at(nil, 0), err.Error()
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
 		message = load.Message
 		if load.Mark.Line > 0 {
-			where.Line, where.Column = load.Mark.Line, max(load.Mark.Column, 1)
+			where.Line, where.Column = p.line(load.Mark.Line), max(load.Mark.Column, 1)
 		}
 	}
 	p.problems.Add(where, "%s", message)
 }
 
 func (p *parser) yamlAt(n *yaml.Node) durward.Position {
-	return durward.Position{File: p.file, Line: max(n.Line, 1), Column: max(n.Column, 1)}
+	return durward.Position{File: p.file, Line: p.line(n.Line), Column: max(n.Column, 1)}
 }
 
 // convert turns a node of the library into ours. It never gives nil.
 func (p *parser) convert(y *yaml.Node, path string, depth int) *Node {
 	n := &Node{Where: p.yamlAt(y), Path: path}
-	if depth > maxDepth {
+	if depth > p.depth {
 		p.tooDeep(n.Where)
 		return n
+	}
+	if p.aliases {
+		if p.nodes++; p.nodes > maxNodes {
+			p.tooMany(n.Where)
+			return n
+		}
+		if y.Kind == yaml.AliasNode {
+			return p.convert(y.Alias, path, depth+1)
+		}
 	}
 	p.refuseAnchor(y)
 	switch y.Kind {
@@ -85,6 +94,9 @@ func (p *parser) convertMap(n *Node, y *yaml.Node, depth int) {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
 		p.refuseAnchor(key)
+		if key.Kind == yaml.AliasNode && p.aliases {
+			key = key.Alias
+		}
 		if key.Kind != yaml.ScalarNode {
 			p.problems.Add(p.yamlAt(key), "a field name must be a plain word")
 			continue
@@ -114,8 +126,16 @@ func (p *parser) convertScalar(n *Node, y *yaml.Node) {
 	n.Kind = kind
 }
 
+// tooMany notes once that aliases expand to more than any document is.
+func (p *parser) tooMany(where durward.Position) {
+	if p.nodes == maxNodes+1 {
+		p.problems.Add(where, "its aliases expand to more than %d values", maxNodes)
+	}
+}
+
 func (p *parser) refuseAnchor(y *yaml.Node) {
 	switch {
+	case p.aliases:
 	case y.Kind == yaml.AliasNode:
 		p.problems.Add(p.yamlAt(y), "the alias *%s is not accepted; write the value out", y.Value)
 	case y.Anchor != "":
