@@ -14,7 +14,7 @@ const module = "github.com/durward/durward"
 // leaves stand under every other room and import nothing but each other and the
 // vocabulary.
 var leaves = []string{
-	"internal/audit", "internal/config", "internal/fsroot", "internal/httpedge", "internal/jsonrpc", "internal/jsonx",
+	"internal/audit", "internal/config", "internal/content", "internal/fsroot", "internal/httpedge", "internal/jsonrpc", "internal/jsonx",
 	"internal/netguard", "internal/policy", "internal/sandbox", "internal/schema", "internal/telemetry",
 }
 
@@ -26,14 +26,15 @@ var rooms = []struct {
 	may   []string
 }{
 	{[]string{"cmd/*"}, []string{"internal/cli"}},
-	{[]string{"internal/cli"}, append([]string{"internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
+	{[]string{"internal/cli"}, append([]string{"site", "internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
+	{[]string{"site"}, append([]string{"internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
 	{[]string{"internal/door/*"}, append([]string{"internal/core"}, without("internal/policy", "internal/sandbox")...)},
 	{[]string{"internal/source/*", "internal/engine/*"}, append([]string{"internal/core"}, leaves...)},
 	{[]string{"internal/core/coretest"}, append([]string{"internal/core"}, leaves...)},
 	{[]string{"internal/core"}, leaves},
 	{leaves, leaves},
 	{[]string{"."}, nil},
-	{[]string{"bench"}, append([]string{"internal/engine/*", "internal/core"}, leaves...)},
+	{[]string{"bench"}, append([]string{"site", "internal/engine/*", "internal/core"}, leaves...)},
 }
 
 // doesIO lists what a package that only decides has no use for. Packages that are

@@ -70,7 +70,7 @@ func (j *job) decide() (err error) {
 	if !ok {
 		return fmt.Errorf("tool %q names an engine %q that does not exist", j.tool.ID, j.tool.Engine)
 	}
-	if err = holds(engine, j.decision.Grant); err != nil {
+	if err = Holds(engine, j.decision.Grant); err != nil {
 		return j.located(err)
 	}
 	j.prepared, err = engine.Prepare(j.ctx, j.tool, j.call, j.decision.Grant)
@@ -105,8 +105,9 @@ func bind(t durward.Tool, c durward.Call) error {
 	return nil
 }
 
-// holds reports whether the engine can hold all that the grant asks for.
-func holds(e Engine, g durward.Grant) error {
+// Holds refuses, with reason SandboxUnavailable, a grant that asks for what the engine
+// cannot hold. One that may step down is held as far as can be.
+func Holds(e Engine, g durward.Grant) error {
 	if g.StepDown {
 		return nil
 	}

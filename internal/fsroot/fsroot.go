@@ -21,6 +21,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/durward/durward"
 )
@@ -48,6 +49,9 @@ type Info struct {
 	Links    uint64
 	// Device and Inode tell whether two descriptors are one file.
 	Device, Inode uint64
+	// Modified is when the content was last changed, Changed when anything of the file
+	// was, which nobody can set back.
+	Modified, Changed time.Time
 }
 
 // A File is a regular file opened for reading, together with what was judged about it.

@@ -4,6 +4,7 @@ package fsroot
 
 import (
 	"io/fs"
+	"time"
 
 	"github.com/durward/durward"
 	"golang.org/x/sys/unix"
@@ -83,5 +84,8 @@ func infoOf(st *unix.Stat_t) Info {
 		Links:  uint64(st.Nlink),
 		Device: uint64(st.Dev),
 		Inode:  st.Ino,
+
+		Modified: time.Unix(st.Mtim.Unix()),
+		Changed:  time.Unix(st.Ctim.Unix()),
 	}
 }

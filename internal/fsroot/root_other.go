@@ -28,6 +28,9 @@ func (*Root) OpenFile(name string, _ Rules) (*File, error) {
 	return nil, refuseAll("file.open", name)
 }
 
+// PhysicalPath refuses.
+func (f *File) PhysicalPath() (string, error) { return "", refuseAll("file.path", f.Name()) }
+
 // OpenDir refuses.
 func (*Root) OpenDir(name string, _ Rules) (*os.File, error) {
 	return nil, refuseAll("dir.open", name)

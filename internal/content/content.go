@@ -1,0 +1,49 @@
+// Package content finds the file that a path of a site names.
+//
+// A path is what a request names, percent-decoded once and without the slash that it
+// begins with. [CleanPath] judges it by itself; then a [Resolver] looks:
+//
+//	docs/x.csv    a file
+//	docs          docs/README.md, where docs is a directory
+//	docs/query    docs/query.md, where nothing is called docs/query
+//
+// Failures are [*durward.Error] with one of the file reasons.
+package content
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// A Resolver finds what a path of a site names. It may be called concurrently. The
+// path has passed [CleanPath].
+//
+// An error has reason FileNotFound or OutsideRoot; any other one is a failure to
+// read.
+type Resolver interface {
+	Resolve(ctx context.Context, path string) (*Content, error)
+}
+
+// A Lister is a Resolver that knows all its files.
+type Lister interface {
+	// List gives the paths of all files, sorted, without hidden ones and what lies
+	// behind links to directories.
+	List(ctx context.Context) ([]string, error)
+}
+
+// Content is a file of a site, opened once: what is judged, shown and run by is the
+// same file. The caller closes Body.
+type Content struct {
+	Body io.ReadSeekCloser
+	// Path is the file's own path below the root, with slashes: "docs/README.md".
+	Path string
+	// Dir is the absolute directory in which commands of the page run. Without one
+	// none do.
+	Dir  string
+	Size int64
+	// ModTime may be zero: it is not known then.
+	ModTime time.Time
+	// Key changes whenever the content may have changed. Without a key nobody can tell.
+	Key string
+}

@@ -1,0 +1,194 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
+)
+
+// Index is the file that stands for its directory.
+const Index = "README.md"
+
+// A Local is a [Resolver] for a directory of this machine. Links are followed while
+// they stay below the root. It may be used from any goroutine.
+type Local struct {
+	root     *fsroot.Root
+	physical string
+	hidden   []string
+}
+
+// OpenLocal opens a directory. The hidden files, named by absolute paths, are not
+// found in it, under whatever name. Close it after use.
+func OpenLocal(dir string, hidden ...string) (*Local, error) {
+	physical, err := filepath.Abs(dir)
+	if err == nil {
+		physical, err = filepath.EvalSymlinks(physical)
+	}
+	if err != nil {
+		return nil, &durward.Error{
+			Reason: durward.FileNotFound, Op: "open site", Hint: "name a directory that exists", Err: fmt.Errorf("%s: %w", dir, bare(err)),
+		}
+	}
+	root, err := fsroot.Open(physical)
+	if err != nil {
+		return nil, err
+	}
+	return &Local{root: root, physical: physical, hidden: hidden}, nil
+}
+
+// bare gives an error without the path that is named beside it.
+func bare(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// Root is the directory's physical path.
+func (l *Local) Root() string { return l.physical }
+
+// Close closes the directory. Files opened from it stay open.
+func (l *Local) Close() error { return l.root.Close() }
+
+// Resolve finds the file that a path names.
+func (l *Local) Resolve(_ context.Context, name string) (*Content, error) {
+	if name == "" {
+		return l.open(Index)
+	}
+	c, err := l.open(name)
+	switch durward.ReasonOf(err) {
+	case durward.NotRegularFile: // a directory, or nothing to be read
+		c, err = l.open(path.Join(name, Index))
+	case durward.FileNotFound, durward.NotADirectory:
+		c, err = l.open(name + ".md")
+	}
+	switch durward.ReasonOf(err) {
+	case durward.FileNotFound, durward.NotADirectory, durward.NotRegularFile, durward.PathTooLong, durward.SymlinkLoop, durward.SpecialFilesystem:
+		return nil, notFound()
+	}
+	return c, err
+}
+
+// open opens one file and tells all about it by its descriptor.
+func (l *Local) open(name string) (*Content, error) {
+	f, err := l.root.OpenFile(name, rules)
+	if durward.ReasonOf(err) == durward.OutsideRoot {
+		f, err = l.openPhysical(name, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	physical, err := f.PhysicalPath()
+	if err == nil && l.hides(f, physical) {
+		err = notFound()
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Content{
+		Body: f, Path: name, Dir: filepath.Dir(physical), Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info),
+	}, nil
+}
+
+// Pages may lie anywhere; what they may hold is judged by the reader.
+var rules = fsroot.Rules{AllowNetworkFS: true}
+
+// openPhysical opens a file that an absolute link may have led to: such a link leaves
+// every root, also one that it leads back into.
+func (l *Local) openPhysical(name string, refused error) (*fsroot.File, error) {
+	physical, err := filepath.EvalSymlinks(filepath.Join(l.physical, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, refused
+	}
+	inside, err := filepath.Rel(l.physical, physical)
+	if err != nil || !filepath.IsLocal(inside) {
+		return nil, refused
+	}
+	return l.root.OpenFile(inside, rules)
+}
+
+// hides reports whether an opened file is one of the hidden ones, by any name.
+func (l *Local) hides(f *fsroot.File, physical string) bool {
+	return slices.ContainsFunc(l.hidden, func(hidden string) bool {
+		if physical == hidden {
+			return true
+		}
+		info, err := os.Stat(hidden)
+		opened, err2 := f.Stat()
+		return err == nil && err2 == nil && os.SameFile(info, opened)
+	})
+}
+
+// settled is how long ago a file must have changed before its times are believed to
+// tell it from the next version: clocks of file systems are coarse.
+const settled = time.Second
+
+func keyOf(i fsroot.Info) string {
+	if time.Since(i.Changed) < settled {
+		return ""
+	}
+	return fmt.Sprintf("%x-%x-%x-%x-%x", i.Device, i.Inode, i.Size, i.Modified.UnixNano(), i.Changed.UnixNano())
+}
+
+// List gives the paths of all files.
+func (l *Local) List(ctx context.Context) ([]string, error) {
+	var all []string
+	err := l.walk(ctx, "", &all)
+	slices.Sort(all)
+	return all, err
+}
+
+func (l *Local) walk(ctx context.Context, dir string, all *[]string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d, err := l.root.OpenDir(path.Join(".", dir), rules)
+	if err != nil {
+		return err
+	}
+	entries, err := d.ReadDir(-1)
+	d.Close()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if clean, err := CleanPath(name); err != nil || clean != name {
+			continue
+		}
+		if e.IsDir() {
+			if err := l.walk(ctx, name, all); err != nil && !gone(err) {
+				return err
+			}
+		} else if l.isFile(name) {
+			*all = append(*all, name)
+		}
+	}
+	return nil
+}
+
+// gone reports whether a directory went away, or cannot be looked into.
+func gone(err error) bool {
+	reason := durward.ReasonOf(err)
+	return reason == durward.FileNotFound || reason == durward.NotADirectory || reason == durward.FilePermission
+}
+
+func (l *Local) isFile(name string) bool {
+	c, err := l.open(name)
+	if err != nil {
+		return false
+	}
+	c.Body.Close()
+	return true
+}

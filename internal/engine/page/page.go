@@ -1,0 +1,84 @@
+// Package page carries out the commands that pages allow: it expands the variables that
+// their authors placed in them, gives built-in ones to engines of their own, and all
+// else to the one that runs programs.
+package page
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+)
+
+// A Spec is what a tool of this engine holds.
+type Spec interface {
+	// Carry gives a call as it is carried out: expanded, and in its directory.
+	Carry(c durward.Call) (durward.Call, error)
+	// RootDir is the directory that a program named by a path must lie in.
+	RootDir() string
+}
+
+// An Engine is a [core.Engine] for tools whose Spec is a [Spec].
+type Engine struct {
+	// Programs runs everything that is no built-in command.
+	Programs core.Engine
+	// BuiltIn holds the engines of the built-in commands by their names.
+	BuiltIn map[string]core.Engine
+}
+
+// Enforces lists what the engine for programs can hold. What an engine of a built-in
+// command cannot is asked when it is to be used.
+func (e *Engine) Enforces() []durward.GrantField { return e.Programs.Enforces() }
+
+// Prepare hands the call on.
+func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
+	spec, ok := t.Spec.(Spec)
+	if !ok {
+		return nil, fmt.Errorf("tool %q is no page", t.ID)
+	}
+	c, err := spec.Carry(c)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return nil, &durward.Error{Reason: durward.ArgvEmpty, Op: "prepare", Hint: "name a program"}
+	}
+	if builtIn, ok := e.BuiltIn[c.Argv[0]]; ok {
+		if err := core.Holds(builtIn, g); err != nil {
+			return nil, err
+		}
+		return builtIn.Prepare(ctx, t, c, g)
+	}
+	if err := inside(spec.RootDir(), c); err != nil {
+		return nil, err
+	}
+	return e.Programs.Prepare(ctx, t, c, g)
+}
+
+// inside refuses a program that is named by a path and lies outside the root, wherever
+// links lead. One that is not there is left to be missed by whoever opens it.
+func inside(root string, c durward.Call) error {
+	program := c.Argv[0]
+	if !slices.ContainsFunc([]string{"/", string(filepath.Separator)}, func(s string) bool { return strings.Contains(program, s) }) {
+		return nil
+	}
+	path := program
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.Dir, filepath.FromSlash(path))
+	}
+	physical, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		physical = path
+	}
+	if below, err := filepath.Rel(root, physical); root != "" && err == nil && filepath.IsLocal(below) {
+		return nil
+	}
+	return &durward.Error{
+		Reason: durward.OutsideRoot, Op: "prepare", Rule: "program", Hint: "name a program by its bare name, or one below the site",
+		Err: fmt.Errorf("%s is outside the site", program),
+	}
+}

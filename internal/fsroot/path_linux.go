@@ -1,0 +1,11 @@
+package fsroot
+
+import (
+	"os"
+	"strconv"
+)
+
+// physicalPath gives the path by which the kernel knows an open file.
+func physicalPath(f *os.File) (string, error) {
+	return os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
+}

@@ -1,0 +1,111 @@
+package pages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+)
+
+// Rules decide a call by the page it names, and then by the operator's policy, which
+// gives the grant. It is a [core.Policy].
+type Rules struct {
+	Operator core.Policy
+	// Env holds the server's variables, which a request cannot override, and Path, if
+	// set, the PATH of every command.
+	Env  map[string]string
+	Path string
+	// NoGuard lets callers name any path.
+	NoGuard bool
+	// Components lets pages run their own.
+	Components bool
+}
+
+// Decide decides. The command must be one that the page allows, word for word.
+func (r Rules) Decide(c durward.Call, t durward.Tool) durward.Decision {
+	page, ok := t.Spec.(*Page)
+	if !ok {
+		return denied(fmt.Errorf("tool %q is no page", t.ID))
+	}
+	rule, where, err := r.judge(page, c)
+	if err != nil {
+		return denied(err)
+	}
+	env, err := requested(c.Env, page.allows())
+	if err != nil {
+		return denied(err)
+	}
+	c.Env, c.Dir = nil, page.Dir
+	d := r.Operator.Decide(c, t)
+	if !d.Allow {
+		return d
+	}
+	d.Rule, d.Where, d.Reason = rule, where, "the page allows it"
+	d.PolicyHash = hashOf(d.PolicyHash, page.hash)
+	d.Grant.Env = r.environment(env, d.Grant.Env)
+	d.Grant.PrivateDir = nil
+	return d
+}
+
+// judge finds the rule of the page that allows the command.
+func (r Rules) judge(page *Page, c durward.Call) (string, durward.Position, error) {
+	if page.Dir == "" {
+		return "", durward.Position{}, &durward.Error{
+			Reason: durward.DirUnavailable, Op: "decide", Hint: "serve the page from a directory", Err: errors.New("the page lies in no directory that a command could run in"),
+		}
+	}
+	if c.Surface == ComponentSurface {
+		if r.Components && page.hasComponent(c.Argv) {
+			return "components", durward.Position{File: page.Path}, nil
+		}
+		return "", durward.Position{}, &durward.Error{Reason: durward.CommandNotAllowed, Op: "decide", Rule: "components", Hint: "turn components on, or remove the block"}
+	}
+	if page.refused != nil {
+		return "", durward.Position{}, page.refused
+	}
+	i, err := page.frontmatter.Match(c.Argv)
+	if err != nil {
+		return "", durward.Position{}, err
+	}
+	spec := page.frontmatter.Tools[i]
+	if !r.NoGuard {
+		err = spec.guard(c.Argv)
+	}
+	return fmt.Sprintf("tools[%d]", i), spec.Where, err
+}
+
+// environment puts the variables of a request below the operator's, the server's and
+// the fixed ones.
+func (r Rules) environment(request, operator map[string]string) map[string]string {
+	env := merged(request, operator, r.Env)
+	maps.Copy(env, Fixed())
+	if r.Path != "" {
+		env["PATH"] = r.Path
+	}
+	return env
+}
+
+// hashOf gives the digest of two policies that were both asked.
+func hashOf(operator, page string) string {
+	sum := sha256.Sum256([]byte(operator + "\n" + page))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func denied(err error) durward.Decision {
+	d := durward.Decision{Code: durward.ReasonOf(err), Reason: err.Error()}
+	if d.Code == "" {
+		d.Code = durward.Defect
+	}
+	var e *durward.Error
+	if errors.As(err, &e) {
+		d.Rule, d.Where, d.Remedy = e.Rule, e.Where, e.Hint
+		if d.Reason = e.Reason.Summary(); e.Err != nil {
+			d.Reason = e.Err.Error()
+		}
+	}
+	return d
+}

@@ -1,0 +1,163 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/content"
+)
+
+// Engine is the name of the engine that carries out what pages allow.
+const Engine = "page"
+
+// MaxPageBytes is the size of the largest page that may allow a command.
+const MaxPageBytes = 4 << 20
+
+// Options say what a Source knows beside its files.
+type Options struct {
+	// Root is the directory that a program named by a path must lie in. Empty means
+	// that pages name programs by their bare names only.
+	Root string
+	// Vars are the server's variables.
+	Vars map[string]string
+	// AllowEnv names the reserved variables that a request may set on every page.
+	AllowEnv []string
+}
+
+// A Source offers each file of a site as a tool, called by "/" and a path that leads to
+// it. It may be used from any goroutine.
+type Source struct {
+	resolver content.Resolver
+	options  Options
+
+	mu     sync.Mutex
+	parsed map[string]*parsed // guarded by mu; the newest parse of a path
+}
+
+// New makes a Source of the files that a resolver finds.
+func New(r content.Resolver, o Options) *Source {
+	return &Source{resolver: r, options: o, parsed: map[string]*parsed{}}
+}
+
+// ID gives the id of the tool at a path.
+func ID(path string) durward.ToolID { return durward.ToolID("/" + path) }
+
+// Find gives the tool that a path leads to.
+func (s *Source) Find(ctx context.Context, id durward.ToolID) (durward.Tool, error) {
+	path, ok := strings.CutPrefix(string(id), "/")
+	if clean, err := content.CleanPath(path); !ok || err != nil || clean != path {
+		return durward.Tool{}, unknown(id)
+	}
+	page, err := s.page(ctx, path)
+	if durward.ReasonOf(err) == durward.FileNotFound {
+		err = unknown(id)
+	}
+	if err != nil {
+		return durward.Tool{}, err
+	}
+	return durward.Tool{ID: id, Title: page.Path, Engine: Engine, Spec: page}, nil
+}
+
+func unknown(id durward.ToolID) error {
+	return &durward.Error{
+		Reason: durward.ToolNotFound, Op: "find", Hint: "GET / to see where the pages are", Err: fmt.Errorf("there is no page %q", string(id)),
+	}
+}
+
+// Tools lists the files of a resolver that knows them all, by their own paths.
+func (s *Source) Tools(ctx context.Context) ([]durward.Tool, error) {
+	lister, ok := s.resolver.(content.Lister)
+	if !ok {
+		return nil, nil
+	}
+	paths, err := lister.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools := make([]durward.Tool, 0, len(paths))
+	for _, path := range paths {
+		t, err := s.Find(ctx, ID(path))
+		if durward.KindOf(err) == durward.NotFound || durward.KindOf(err) == durward.TooLarge {
+			continue // it went away, or is no page
+		}
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, t)
+	}
+	slices.SortFunc(tools, func(a, b durward.Tool) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return tools, nil
+}
+
+// page opens, reads and parses one page.
+func (s *Source) page(ctx context.Context, path string) (*Page, error) {
+	c, err := s.resolver.Resolve(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Body.Close()
+	document, err := read(c)
+	if err != nil {
+		return nil, err
+	}
+	p := s.parse(c.Path, document)
+	return &Page{
+		Path: c.Path, Dir: c.Dir, Root: s.options.Root,
+		frontmatter: p.frontmatter, refused: p.refused, components: p.components, hash: p.hash,
+		vars: s.options.Vars, allowed: s.options.AllowEnv,
+	}, nil
+}
+
+func read(c *content.Content) ([]byte, error) {
+	document := make([]byte, 0, min(max(c.Size, 0), MaxPageBytes)+1)
+	for {
+		n, err := c.Body.Read(document[len(document):cap(document)])
+		document = document[:len(document)+n]
+		switch {
+		case len(document) > MaxPageBytes:
+			return nil, &durward.Error{
+				Reason: durward.MaxFileBytes, Op: "read page", Hint: "make the page smaller", Err: fmt.Errorf("%s has more than %d bytes", c.Path, MaxPageBytes),
+			}
+		case errors.Is(err, io.EOF):
+			return document, nil
+		case err != nil:
+			return nil, &durward.Error{Reason: durward.FileIO, Op: "read page", Err: err}
+		case len(document) == cap(document):
+			document = append(document, 0)[:len(document)]
+		}
+	}
+}
+
+// What is kept of parsed pages.
+const (
+	maxParsed      = 1024
+	maxParsedBytes = 64 << 10
+)
+
+// parse gives what a document says. It is parsed once for as long as its bytes stay the
+// same; only they tell, as no time or size of a file does for certain.
+func (s *Source) parse(path string, document []byte) *parsed {
+	s.mu.Lock()
+	known := s.parsed[path]
+	s.mu.Unlock()
+	if known != nil && known.document == string(document) {
+		return known
+	}
+	p := parse(path, document)
+	if len(document) > maxParsedBytes {
+		return p
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.parsed) >= maxParsed {
+		clear(s.parsed)
+	}
+	s.parsed[path] = p
+	return p
+}
