@@ -1,0 +1,154 @@
+package site
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/httpedge"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// A fault is how this door answers a reason.
+type fault struct {
+	status int
+	code   string
+}
+
+// faults lists the reasons that this door has words of its own for. The rest are
+// answered with the status of their kind.
+var faults = map[durward.Reason]fault{
+	durward.BadJSON:      {http.StatusBadRequest, codeBadRequest},
+	durward.BadRequest:   {http.StatusBadRequest, codeBadRequest},
+	durward.BadCall:      {http.StatusBadRequest, codeBadRequest},
+	durward.ArgvEmpty:    {http.StatusBadRequest, codeBadRequest},
+	durward.ArgNUL:       {http.StatusBadRequest, codeBadRequest},
+	durward.ArgNotUTF8:   {http.StatusBadRequest, codeBadRequest},
+	durward.TooManyArgs:  {http.StatusBadRequest, codeBadRequest},
+	durward.ArgTooLong:   {http.StatusBadRequest, codeBadRequest},
+	durward.NotSupported: {http.StatusBadRequest, codeBadRequest},
+
+	durward.BadEnvName: {http.StatusBadRequest, "bad_env"},
+	durward.EnvDenied:  {http.StatusBadRequest, "bad_env"},
+
+	durward.OutsideRoot:  {http.StatusForbidden, "path_denied"},
+	durward.FileNotFound: {http.StatusNotFound, "not_found"},
+	durward.ToolNotFound: {http.StatusNotFound, "not_found"},
+	durward.MaxFileBytes: {http.StatusRequestEntityTooLarge, "body_too_large"},
+
+	durward.LimitDenied:   {http.StatusForbidden, codeNotAllowed},
+	durward.NetworkDenied: {http.StatusForbidden, codeNotAllowed},
+	durward.ModeDenied:    {http.StatusForbidden, codeNotAllowed},
+	durward.DirDenied:     {http.StatusForbidden, codeNotAllowed},
+
+	durward.ProgramNotFound:      {http.StatusInternalServerError, codeExecFailed},
+	durward.ProgramNotExecutable: {http.StatusInternalServerError, codeExecFailed},
+	durward.DirUnavailable:       {http.StatusInternalServerError, codeExecFailed},
+	durward.DirUnreadable:        {http.StatusInternalServerError, codeExecFailed},
+	durward.ExecFailed:           {http.StatusInternalServerError, codeExecFailed},
+	durward.SandboxUnavailable:   {http.StatusInternalServerError, codeExecFailed},
+	durward.SandboxError:         {http.StatusInternalServerError, codeExecFailed},
+	durward.LimitMemory:          {http.StatusInternalServerError, codeExecFailed},
+
+	durward.DeadlineExceeded: {http.StatusRequestTimeout, codeTimeout},
+	durward.LimitCPU:         {http.StatusRequestTimeout, codeTimeout},
+	durward.RequestTimeout:   {http.StatusRequestTimeout, codeTimeout},
+	durward.OutputTooLarge:   {http.StatusRequestEntityTooLarge, "output_too_large"},
+	durward.LimitOutput:      {http.StatusRequestEntityTooLarge, "output_too_large"},
+
+	durward.BadHost:        {http.StatusForbidden, "url_denied"},
+	durward.AddressRefused: {http.StatusForbidden, "url_denied"},
+	durward.LookupFailed:   {http.StatusBadGateway, "network"},
+
+	durward.AuditUnavailable: {http.StatusInternalServerError, codeInternal},
+	durward.FilePermission:   {http.StatusInternalServerError, codeInternal},
+	durward.FileIO:           {http.StatusInternalServerError, codeInternal},
+	durward.Defect:           {http.StatusInternalServerError, codeInternal},
+	"":                       {http.StatusInternalServerError, codeInternal},
+}
+
+// Codes that several reasons share.
+const (
+	codeBadRequest = "bad_request"
+	codeNotAllowed = "not_allowed"
+	codeExecFailed = "exec_failed"
+	codeTimeout    = "timeout"
+	codeInternal   = "internal"
+)
+
+// told are the reasons whose errors are made for the caller: they speak of the request
+// and of the page, and of nothing else on this machine.
+var told = map[durward.Reason]bool{
+	durward.BadJSON: true, durward.BadCall: true, durward.BadEnvName: true, durward.EnvDenied: true, durward.OutsideRoot: true,
+	durward.NoFrontmatter: true, durward.BadFrontmatter: true, durward.ArgDenied: true, durward.MaxFileBytes: true,
+	durward.HostDenied: true, durward.BadHost: true, durward.AddressRefused: true,
+}
+
+// Fault gives the status, the code and the message that an error is answered with.
+func Fault(err error) (status int, code, message string) {
+	reason := durward.ReasonOf(err)
+	f, ok := faults[reason]
+	if !ok {
+		f = fault{httpedge.Status(err), string(reason)}
+	}
+	return f.status, f.code, messageOf(err, reason)
+}
+
+func messageOf(err error, reason durward.Reason) string {
+	message := reason.Summary()
+	var e *durward.Error
+	if told[reason] && errors.As(err, &e) && e.Err != nil {
+		message = e.Err.Error()
+	}
+	return cmp.Or(message, durward.KindOf(err).String())
+}
+
+func hintOf(err error) string {
+	var e *durward.Error
+	if errors.As(err, &e) && e.Reason != "" {
+		return e.Hint
+	}
+	return ""
+}
+
+// A refusal is the body of an answer to a POST that ran nothing, or not to its end;
+// that to a GET has its first members only.
+type refusal struct {
+	Error string `json:"error"`
+	Code  string `json:"code"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+// writeError answers with an error.
+func (d *door) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	status, code, message := Fault(err)
+	d.log(r, err, status, code)
+	body := refusal{Error: message, Code: code, Hint: hintOf(err)}
+	var shape any = body
+	if r.Method == http.MethodPost {
+		shape = struct {
+			refusal
+			answer
+		}{body, answer{Stderr: message, ReturnCode: 1}}
+	}
+	line, failed := jsonx.Marshal(shape)
+	if failed != nil {
+		line = nil
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	if code == string(durward.QueueFull) {
+		h.Set("Retry-After", "1")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(line) // a client that is gone is noticed by the server
+}
+
+// log says why a request was refused; what the caller is told may be less.
+func (d *door) log(r *http.Request, err error, status int, code string) {
+	d.Logger.Log(r.Context(), durward.KindOf(err).LogLevel(), "refused",
+		"door", Name, "method", r.Method, "path", r.URL.EscapedPath(), "status", status, "code", code,
+		"caller", httpedge.CallerOf(r.Context()).Name, "trace_id", httpedge.TraceOf(r).ID(), "error", err)
+}

@@ -1,0 +1,209 @@
+package site
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"path"
+	"time"
+	"unicode/utf8"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/content"
+	"github.com/durward/durward/internal/door/site/render"
+)
+
+// maxPageBytes is the size of the largest page that is rendered, or looked through for
+// components.
+const maxPageBytes = 4 << 20
+
+// read answers a GET or a HEAD.
+func (d *door) read(w http.ResponseWriter, r *http.Request) error {
+	sent, clean, err := pathOf(r)
+	if err != nil {
+		return err
+	}
+	if clean == "favicon.ico" || clean == "favicon.svg" {
+		return d.favicon(w, r)
+	}
+	c, err := d.Files.Resolve(r.Context(), clean)
+	if err != nil {
+		return d.builtIn(w, r, clean, err)
+	}
+	defer c.Body.Close()
+	if path.Ext(c.Path) == ".md" && c.Size <= maxPageBytes {
+		return d.page(w, r, sent, clean, c)
+	}
+	return d.file(w, r, c)
+}
+
+// favicon serves the site's own icon, or ours.
+func (d *door) favicon(w http.ResponseWriter, r *http.Request) error {
+	icon, name := render.Favicon(), "favicon.svg"
+	if c, err := d.Files.Resolve(r.Context(), name); err == nil {
+		defer c.Body.Close()
+		if icon, err = io.ReadAll(io.LimitReader(c.Body, maxPageBytes)); err != nil {
+			return unreadable(err)
+		}
+	}
+	serve(w, r, reading{body: icon, kind: "image/svg+xml"})
+	return nil
+}
+
+// builtIn serves what a site has without holding it.
+func (d *door) builtIn(w http.ResponseWriter, r *http.Request, clean string, missing error) error {
+	if clean != render.AgentsPath || durward.ReasonOf(missing) != durward.FileNotFound {
+		return missing
+	}
+	serve(w, r, reading{body: render.AgentsGuide("http://" + r.Host), kind: kindMarkdown})
+	return nil
+}
+
+const (
+	kindMarkdown = "text/markdown; charset=utf-8"
+	kindPlain    = "text/plain; charset=utf-8"
+	kindBinary   = "application/octet-stream"
+	kindHTML     = "text/html; charset=utf-8"
+)
+
+// page serves a page of Markdown, for people or as it is.
+func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, c *content.Content) error {
+	document, err := io.ReadAll(io.LimitReader(c.Body, maxPageBytes))
+	if err != nil {
+		return unreadable(err)
+	}
+	in := reading{body: document, kind: kindMarkdown, key: c.Key, modified: c.ModTime}
+	if d.Components != nil && len(d.Components(document)) > 0 {
+		in.key, in.modified = "", time.Time{} // the next answer may be another one
+		in.live = true
+		if r.Method == http.MethodGet {
+			if in.body, err = d.fill(r, sent, clean, document); err != nil {
+				return err
+			}
+		}
+	}
+	w.Header().Set("Vary", "Accept")
+	if !utf8.Valid(in.body) {
+		in.kind = kindBinary
+	} else if render.WantsHTML(r.Header["Accept"]) {
+		if in, err = d.rendered(r, clean, c, in); err != nil {
+			return err
+		}
+		w.Header().Set("Content-Security-Policy", render.ContentSecurityPolicy)
+	}
+	serve(w, r, in)
+	return nil
+}
+
+// rendered gives a page for people.
+func (d *door) rendered(r *http.Request, clean string, c *content.Content, in reading) (reading, error) {
+	p := render.Document{Path: c.Path, URL: "http://" + r.Host + "/" + clean, Text: in.body}
+	if d.Tools != nil {
+		p.Tools = d.Tools(c.Path, in.body)
+	}
+	var html bytes.Buffer
+	show := render.Page
+	if clean == "" {
+		show = render.Landing
+	}
+	if err := show(&html, p); err != nil {
+		return reading{}, err
+	}
+	in.body, in.kind = html.Bytes(), kindHTML
+	if in.key != "" {
+		in.key += " for people at " + r.Host
+	}
+	return in, nil
+}
+
+// file serves what is no page.
+func (d *door) file(w http.ResponseWriter, r *http.Request, c *content.Content) error {
+	kind, err := kindOf(c)
+	if err != nil {
+		return unreadable(err)
+	}
+	in := reading{kind: kind, key: c.Key, modified: c.ModTime}
+	in.head(w)
+	http.ServeContent(w, r, "", in.modified, c.Body)
+	return nil
+}
+
+// kindOf reads a file to tell text from other bytes, and goes back to its start.
+func kindOf(c *content.Content) (string, error) {
+	kind := kindPlain
+	if path.Ext(c.Path) == ".md" {
+		kind = kindMarkdown
+	}
+	var buf [32 << 10]byte
+	for kept := 0; ; {
+		n, err := c.Body.Read(buf[kept:])
+		text := buf[:kept+n]
+		whole := wholeRunes(text, err != nil)
+		if !utf8.Valid(text[:whole]) {
+			kind, err = kindBinary, io.EOF
+		}
+		if errors.Is(err, io.EOF) {
+			_, err = c.Body.Seek(0, io.SeekStart)
+			return kind, err
+		}
+		if err != nil {
+			return "", err
+		}
+		kept = copy(buf[:], text[whole:])
+	}
+}
+
+// wholeRunes gives the length of text without a character that may go on behind it.
+func wholeRunes(text []byte, last bool) int {
+	if last {
+		return len(text)
+	}
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(text)
+}
+
+// A reading is what a GET gives.
+type reading struct {
+	body     []byte
+	kind     string
+	key      string // changes when the body may have; empty when that is not known
+	modified time.Time
+	live     bool // made for this request alone
+}
+
+func (in reading) head(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", in.kind)
+	if in.live {
+		return // no-store, as it is
+	}
+	h.Set("Cache-Control", "no-cache")
+	if in.key != "" {
+		sum := sha256.Sum256([]byte(in.key))
+		h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
+	}
+}
+
+// serve answers with bytes that are there, or with nothing where the client has them.
+func serve(w http.ResponseWriter, r *http.Request, in reading) {
+	in.head(w)
+	if in.live && r.Method == http.MethodHead {
+		return // the length is not known
+	}
+	http.ServeContent(w, r, "", in.modified, bytes.NewReader(in.body))
+}
+
+func unreadable(err error) error {
+	return &durward.Error{Reason: durward.FileIO, Op: "read page", Err: err}
+}
+

@@ -1,0 +1,54 @@
+package site
+
+import (
+	"net/http"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// An answer is what a command came to.
+type answer struct {
+	Stdout     string `json:"stdout"`
+	Stderr     string `json:"stderr"`
+	ReturnCode int    `json:"returncode"`
+}
+
+// run answers a POST.
+func (d *door) run(w http.ResponseWriter, r *http.Request) error {
+	q, err := decode(r)
+	if err != nil {
+		return err
+	}
+	sent, clean, err := pathOf(r)
+	if err != nil {
+		return err
+	}
+	c := d.call(r, sent, clean)
+	c.Argv, c.Env = q.command, q.env
+	result, err := d.Runtime.Do(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	return d.writeAnswer(w, answerOf(result))
+}
+
+func answerOf(r durward.Result) answer {
+	return answer{Stdout: string(r.Stdout.Bytes()), Stderr: string(r.Stderr.Bytes()), ReturnCode: r.ExitStatus()}
+}
+
+func (d *door) writeAnswer(w http.ResponseWriter, a answer) error {
+	var body any = a
+	if d.DataEnvelope {
+		body = struct {
+			Data answer `json:"data"`
+		}{a}
+	}
+	line, err := jsonx.Marshal(body)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(line) // a client that is gone is noticed by the server
+	return nil
+}
