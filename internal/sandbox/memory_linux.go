@@ -38,23 +38,23 @@ type memoryGroup struct {
 	path string
 	// limit is what is in force; zero means that none was set yet.
 	limit int64
-	// members lists processes. Of version 1 it is where one enters, too; of version 2
-	// a process is born in dir.
-	dir, members, usage, events *os.File
+	// door is the file to write to of version 1, by who enters, and the directory of
+	// version 2, in which a process can be born.
+	door, usage, events *os.File
 }
 
 // openMemoryGroup opens a cgroup that exists.
 func openMemoryGroup(kind memoryKind, path string) (*memoryGroup, error) {
 	g := &memoryGroup{kind: kind, path: path}
-	members, mode, usage, events := "tasks", os.O_RDWR, "memory.usage_in_bytes", "memory.oom_control"
+	door, mode, usage, events := "tasks", os.O_WRONLY, "memory.usage_in_bytes", "memory.oom_control"
 	if kind == memoryCgroup2 {
-		members, mode, usage, events = "cgroup.procs", os.O_RDONLY, "memory.current", "memory.events"
+		door, mode, usage, events = "", os.O_RDONLY, "memory.current", "memory.events"
 	}
 	for _, f := range []struct {
 		into *(*os.File)
 		name string
 		mode int
-	}{{&g.dir, "", os.O_RDONLY}, {&g.members, members, mode}, {&g.usage, usage, os.O_RDONLY}, {&g.events, events, os.O_RDONLY}} {
+	}{{&g.door, door, mode}, {&g.usage, usage, os.O_RDONLY}, {&g.events, events, os.O_RDONLY}} {
 		var err error
 		if *f.into, err = os.OpenFile(filepath.Join(path, f.name), f.mode, 0); err != nil {
 			g.close()
@@ -65,7 +65,7 @@ func openMemoryGroup(kind memoryKind, path string) (*memoryGroup, error) {
 }
 
 func (g *memoryGroup) close() {
-	for _, f := range []*os.File{g.dir, g.members, g.usage, g.events} {
+	for _, f := range []*os.File{g.door, g.usage, g.events} {
 		if f != nil {
 			f.Close()
 		}
@@ -128,15 +128,21 @@ func writeFile(path, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// hit reports whether the kernel has killed a process because memory ran out. It says
-// so before the process is dead.
+// hit reports whether memory ran out: the kernel has killed a process, or holds the
+// processes back until somebody does. It says so before the first one is dead.
 func (g *memoryGroup) hit() bool {
 	for line := range strings.Lines(readAll(g.events)) {
-		if n, ok := strings.CutPrefix(line, "oom_kill "); ok {
-			return strings.TrimSpace(n) != "0"
+		name, n, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if (name == "oom_kill" || name == "under_oom") && n != "0" {
+			return true
 		}
 	}
 	return false
+}
+
+// used is the memory in use, in bytes, give or take what the processors count ahead.
+func (g *memoryGroup) used() (int64, error) {
+	return strconv.ParseInt(strings.TrimSpace(readAll(g.usage)), 10, 64)
 }
 
 // reusable reports whether another call can have the cgroup: nobody lives in it, its
@@ -144,12 +150,19 @@ func (g *memoryGroup) hit() bool {
 // memory may outlive a call, and what they take the next one would not have.
 func (g *memoryGroup) reusable() bool {
 	const counted = 256 << 10 // what each processor may count ahead
-	left, err := strconv.ParseInt(strings.TrimSpace(readAll(g.usage)), 10, 64)
+	left, err := g.used()
 	slack := 1<<20 + counted*int64(runtime.NumCPU())
 	if g.limit > 0 {
 		slack = min(slack, g.limit/8)
 	}
-	return err == nil && left <= slack && readAll(g.members) == "" && !g.hit()
+	return err == nil && left <= slack && g.empty() && !g.hit()
+}
+
+// empty reports whether nobody lives in the cgroup. The list is opened anew each time:
+// version 1 shows to who keeps it open what it was a moment ago.
+func (g *memoryGroup) empty() bool {
+	members, err := os.ReadFile(filepath.Join(g.path, "cgroup.procs"))
+	return err == nil && len(members) == 0
 }
 
 // readAll reads a small file of the kernel's from its start.
@@ -164,9 +177,9 @@ func readAll(f *os.File) string {
 // brings none of it along: memory belongs to the cgroup in which it was first used.
 func (g *memoryGroup) enter() (calls []Call, cgroup int) {
 	if g.kind == memoryCgroup2 {
-		return nil, fdOf(g.dir)
+		return nil, fdOf(g.door)
 	}
-	return []Call{{Name: "enter the memory cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(fdOf(g.members)), text("0"), number(1)}}}, -1
+	return []Call{{Name: "enter the memory cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(fdOf(g.door)), text("0"), number(1)}}}, -1
 }
 
 // A memoryHome is the cgroup under which each call gets one that bounds its memory,
@@ -301,8 +314,8 @@ func tooLittleMemory(err error) error {
 	}
 }
 
-// OutOfMemory reports whether the kernel has killed a process of the tree because the
-// limit on its memory was hit. Once Exited is closed it knows about the main process.
+// OutOfMemory reports whether the kernel found the tree to need more memory than it may
+// have. Once Exited is closed it knows about the main process.
 func (p *Process) OutOfMemory() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
