@@ -212,6 +212,9 @@ func (p *program) show(ctx context.Context, id durward.CallID, files []string) e
 	if exists {
 		entries, err = audit.Show(ctx, dir, id, files...)
 	}
+	if durward.ReasonOf(err) == durward.AuditBroken {
+		return p.showDamaged(entries, err)
+	}
 	if durward.ReasonOf(err) == durward.RecordNotFound {
 		return &durward.Error{
 			Reason: durward.RecordNotFound, Hint: "find the id with durward audit tail, or name the log with --file",
@@ -225,6 +228,40 @@ func (p *program) show(ctx context.Context, id durward.CallID, files []string) e
 		return p.print(recordsData{Records: rawOf(entries)})
 	}
 	return p.printMembers(entries)
+}
+
+// showDamaged prints what could be found beside files that cannot be read.
+func (p *program) showDamaged(entries []audit.Entry, err error) error {
+	var e *durward.Error
+	errors.As(err, &e)
+	lines := strings.Split(e.Err.Error(), "\n")
+	for _, line := range lines {
+		fmt.Fprintln(p.stderr, safetext.Line(line))
+	}
+	broken := damaged(errors.New(lines[0]))
+	if !p.json {
+		return errors.Join(p.printMembers(entries), broken)
+	}
+	p.printFailure(failureOf(broken, ""), recordsData{Records: rawOf(entries), Damage: safeLines(lines)})
+	return exitStatus(statusOf(broken))
+}
+
+func safeLines(lines []string) []string {
+	safe := make([]string, len(lines))
+	for i, line := range lines {
+		safe[i] = safetext.Line(line)
+	}
+	return safe
+}
+
+// damaged says that what was printed is not all.
+func damaged(err error) error {
+	return &durward.Error{Reason: durward.AuditBroken, Hint: "see all of it with durward audit verify", Err: err}
+}
+
+// tellOf names what is no record, or no log, on standard error.
+func (p *program) tellOf(bad *audit.Problem) {
+	fmt.Fprintln(p.stderr, safetext.Line(bad.Error()))
 }
 
 func (p *program) exportCommand() *cobra.Command {
@@ -253,13 +290,13 @@ func (p *program) export(ctx context.Context, q *query, format audit.Format, raw
 		return err
 	}
 	if raw && !p.stdout.terminal {
-		return audit.Export(ctx, p.stdout, dir, format, filter)
+		return audit.Export(ctx, p.stdout, dir, format, filter, p.tellOf)
 	}
 	safe := &safetext.Writer{To: p.stdout, Safe: safetext.JSON}
 	if format == audit.CSV {
 		safe.Safe = safetext.Output
 	}
-	return errors.Join(audit.Export(ctx, safe, dir, format, filter), safe.Flush())
+	return errors.Join(audit.Export(ctx, safe, dir, format, filter, p.tellOf), safe.Flush())
 }
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -327,8 +364,8 @@ func (p *program) list(records iter.Seq2[audit.Entry, error]) error {
 	var damage error
 	for e, err := range records {
 		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {
-			p.note("%s", safetext.Line(problem.Error()))
-			damage = &durward.Error{Reason: durward.AuditBroken, Hint: "see all of it with durward audit verify", Err: err}
+			p.tellOf(problem)
+			damage = damaged(err)
 			continue
 		}
 		if err == nil {
