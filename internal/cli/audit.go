@@ -289,21 +289,33 @@ func (p *program) export(ctx context.Context, q *query, format audit.Format, raw
 	if err != nil || !exists {
 		return err
 	}
-	if raw && !p.stdout.terminal {
-		return audit.Export(ctx, p.stdout, dir, format, filter, p.tellOf)
-	}
-	safe := &safetext.Writer{To: p.stdout, Safe: safetext.JSON}
-	if format == audit.CSV {
+	safe := &safetext.Writer{Safe: safetext.JSON}
+	switch {
+	case raw && !p.stdout.terminal:
+		safe.Safe = nil
+	case format == audit.CSV:
 		safe.Safe = safetext.Output
 	}
-	return errors.Join(audit.Export(ctx, safe, dir, format, filter, p.tellOf), safe.Flush())
+	ctx, signals := catchSignals(ctx)
+	defer signals.stop()
+	working := p.working("exporting records")
+	defer working.done()
+	safe.To = working.before(p.stdout)
+	err = errors.Join(audit.Export(ctx, safe, dir, format, filter, func(bad *audit.Problem) {
+		working.clear()
+		p.tellOf(bad)
+	}), safe.Flush())
+	if working.done(); ctx.Err() != nil {
+		return exitStatus(signals.status())
+	}
+	return err
 }
 
 func (p *program) verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify [FILE…]", Short: "prove that no record was changed, removed or cut off",
 		Long: "Prints the head of every chain; keep them elsewhere to prove later that the end is the end.\n" +
-			"Exits with 9 and names the first bad record where something does not fit.",
+			"Where nothing was recorded yet there is nothing to prove. Exits with 9 and names the first bad record where something does not fit.",
 		Example: "  durward audit verify\n" +
 			"  durward audit verify --json",
 		RunE: func(cmd *cobra.Command, files []string) error { return p.verify(cmd.Context(), files) },
@@ -311,25 +323,33 @@ func (p *program) verifyCommand() *cobra.Command {
 }
 
 func (p *program) verify(ctx context.Context, files []string) error {
-	dir, exists, err := p.existingLog(false)
+	dir, err := p.auditDir()
 	if err != nil {
 		return err
 	}
-	if !exists && len(files) == 0 {
-		return &durward.Error{
-			Reason: durward.AuditBroken, Hint: "name the folder of the log with " + varStateDir + ", or the log itself",
-			Err: fmt.Errorf("there is no log in %s", dir),
-		}
-	}
+	_, missing := os.Stat(dir)
+	exists := !errors.Is(missing, os.ErrNotExist)
+	folder := dir
 	if !exists {
-		dir = "" // the files stand for themselves
+		folder = "" // the files stand for themselves
 	}
-	summary, err := audit.Verify(ctx, dir, files...)
+	ctx, signals := catchSignals(ctx)
+	defer signals.stop()
+	working := p.working("proving the log")
+	summary, err := audit.Verify(ctx, folder, files...)
+	working.done()
+	if ctx.Err() != nil {
+		return exitStatus(signals.status())
+	}
 	if p.json {
 		return p.verifyJSON(summary, err)
 	}
+	if err == nil && len(summary.Chains) == 0 {
+		_, err := fmt.Fprintf(p.stdout, "no records yet in %s\n", safetext.Line(dir))
+		return err
+	}
 	for _, bad := range summary.Problems {
-		fmt.Fprintln(p.stderr, safetext.Line(bad.Error()))
+		p.tellOf(&bad)
 	}
 	if tableErr := p.printChains(summary.Chains); tableErr != nil {
 		return tableErr

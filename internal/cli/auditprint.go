@@ -181,6 +181,8 @@ func plain(value json.RawMessage) string {
 type chainsData struct {
 	Chains   []chainData   `json:"chains"`
 	Problems []problemData `json:"problems"`
+	// Records counts those of all chains.
+	Records uint64 `json:"records"`
 }
 
 type chainData struct {
@@ -204,6 +206,7 @@ type problemData struct {
 func chainsOf(s audit.Summary) chainsData {
 	data := chainsData{Chains: []chainData{}, Problems: []problemData{}}
 	for _, c := range s.Chains {
+		data.Records += c.Records
 		data.Chains = append(data.Chains, chainData{
 			File: c.File, Head: c.Hash, Seq: c.Seq, Records: c.Records, Segments: c.Segments,
 			Live: c.Live, InFlight: c.InFlight, TornBytes: c.Torn,
