@@ -27,9 +27,6 @@ const (
 	memoryCgroup2 memoryKind = "cgroup2"
 )
 
-// unlimited takes a limit away.
-const unlimited = -1
-
 // A memoryGroup is a cgroup seen as a bound on memory: what its processes hold, files
 // in memory and what the kernel holds for them included.
 type memoryGroup struct {
@@ -105,7 +102,7 @@ func (g *memoryGroup) setVersion1(limit int64) error {
 
 func (g *memoryGroup) setVersion2(limit int64) error {
 	n := "max"
-	if limit != unlimited {
+	if limit != durward.Unlimited {
 		n = strconv.FormatInt(limit, 10)
 	}
 	if err := g.write("memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -283,7 +280,7 @@ func (s *starter) bound(born int, h Host) ([]Call, int, error) {
 	limit := s.request.Grant.Limits.Memory
 	if s.group != nil && s.group.memory != nil {
 		if s.plan.memory == memoryUnheld {
-			return nil, born, s.group.memory.set(unlimited)
+			return nil, born, s.group.memory.set(durward.Unlimited)
 		}
 		s.memory = s.group.memory
 		return nil, born, s.memory.set(limit)

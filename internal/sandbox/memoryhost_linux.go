@@ -124,12 +124,9 @@ func makeDelegatedHome() (string, *os.File, error) {
 	}
 	var tried []error
 	for parent := tree.own; ; parent = filepath.Dir(parent) {
-		path, lock, err := makeHome(parent)
+		path, lock, err := delegatedBelow(parent)
 		if err == nil {
-			if err = delegate(parent, path); err == nil {
-				return path, lock, nil
-			}
-			err = errors.Join(err, os.Remove(path), lock.Close())
+			return path, lock, nil
 		}
 		tried = append(tried, err)
 		if parent == tree.mount || !strings.HasPrefix(parent, tree.mount) || limited(parent) {
@@ -138,12 +135,23 @@ func makeDelegatedHome() (string, *os.File, error) {
 	}
 }
 
+func delegatedBelow(parent string) (string, *os.File, error) {
+	if !hasMemory(parent, "cgroup.controllers") {
+		return "", nil, fmt.Errorf("%s has no memory controller", parent)
+	}
+	path, lock, err := makeHome(parent)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := delegate(parent, path); err != nil {
+		return "", nil, errors.Join(err, os.Remove(path), lock.Close())
+	}
+	return path, lock, nil
+}
+
 // delegate sees to it that the cgroups below home have the memory controller.
 func delegate(parent, home string) error {
 	if !hasMemory(home, "cgroup.controllers") {
-		if !hasMemory(parent, "cgroup.controllers") {
-			return fmt.Errorf("%s has no memory controller", parent)
-		}
 		if err := writeFile(filepath.Join(parent, subtree), "+memory"); err != nil {
 			return err
 		}
@@ -158,9 +166,16 @@ func hasMemory(cgroup, file string) bool {
 	return slices.Contains(strings.Fields(string(text)), "memory")
 }
 
+// limited reports whether a cgroup has a limit on memory or processor time. One on the
+// number of processes most have, and the call has its own.
 func limited(cgroup string) bool {
-	text, err := os.ReadFile(filepath.Join(cgroup, "memory.max"))
-	return err == nil && strings.TrimSpace(string(text)) != "max"
+	for _, file := range []string{"memory.max", "memory.high", "cpu.max"} {
+		text, err := os.ReadFile(filepath.Join(cgroup, file))
+		if err == nil && !strings.HasPrefix(string(text), "max") {
+			return true
+		}
+	}
+	return false
 }
 
 // tryMemoryHome keeps a home if its cgroups bound memory.
@@ -179,7 +194,7 @@ func tryMemoryHome(h *memoryHome) (*memoryHome, error) {
 // probeMemory is what a process takes to see that it counts, in a cgroup that allows
 // four times as much. It stays below the limit: each process that the kernel kills for
 // its memory is told to the operator of the machine.
-const probeMemory = 4 << 20
+const probeMemory = 1 << 20
 
 // counts has the reaper's program take memory, and sees that the cgroup counts it.
 func (g *memoryGroup) counts() error {
