@@ -170,8 +170,9 @@ func readAll(f *os.File) string {
 }
 
 // enter gives the calls by which a process moves itself into the cgroup, and cgroup the
-// descriptor of the one it is born in, or -1. A process that only shares our memory
-// brings none of it along: memory belongs to the cgroup in which it was first used.
+// descriptor of the one it is born in, or -1. A process that still shares our memory
+// brings none of it along: memory belongs to the cgroup in which it was first used. Nor
+// does the kernel kill it then, and us with it: it spares who is in a vfork.
 func (g *memoryGroup) enter() (calls []Call, cgroup int) {
 	if g.kind == memoryCgroup2 {
 		return nil, fdOf(g.door)
