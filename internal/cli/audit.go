@@ -238,7 +238,7 @@ func (p *program) showDamaged(entries []audit.Entry, err error) error {
 	for _, line := range lines {
 		fmt.Fprintln(p.stderr, safetext.Line(line))
 	}
-	broken := damaged(errors.New(lines[0]))
+	broken := damaged(errNamed)
 	if !p.json {
 		return errors.Join(p.printMembers(entries), broken)
 	}
@@ -253,6 +253,8 @@ func safeLines(lines []string) []string {
 	}
 	return safe
 }
+
+var errNamed = errors.New("not everything could be read; what could not is named above")
 
 // damaged says that what was printed is not all.
 func damaged(err error) error {
@@ -281,6 +283,9 @@ func (p *program) exportCommand() *cobra.Command {
 }
 
 func (p *program) export(ctx context.Context, q *query, format audit.Format, raw bool) error {
+	if p.json && format == audit.CSV {
+		return usageError("leave out one of them", "--json is for objects and --format csv is for a table")
+	}
 	filter, err := q.choice(time.Now())
 	if err != nil {
 		return err
@@ -305,8 +310,12 @@ func (p *program) export(ctx context.Context, q *query, format audit.Format, raw
 		working.clear()
 		p.tellOf(bad)
 	}), safe.Flush())
-	if working.done(); ctx.Err() != nil {
+	working.done()
+	switch {
+	case ctx.Err() != nil:
 		return exitStatus(signals.status())
+	case durward.ReasonOf(err) == durward.AuditBroken:
+		return damaged(errNamed)
 	}
 	return err
 }
@@ -385,7 +394,7 @@ func (p *program) list(records iter.Seq2[audit.Entry, error]) error {
 	for e, err := range records {
 		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {
 			p.tellOf(problem)
-			damage = damaged(err)
+			damage = damaged(errNamed)
 			continue
 		}
 		if err == nil {

@@ -129,7 +129,7 @@ func (p *program) printRecords(records iter.Seq2[audit.Entry, error]) error {
 	if data.Damage == nil {
 		return p.print(data)
 	}
-	broken := damaged(errors.New(data.Damage[0]))
+	broken := damaged(errNamed)
 	p.printFailure(failureOf(broken, ""), data)
 	return exitStatus(statusOf(broken))
 }
