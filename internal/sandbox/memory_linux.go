@@ -283,8 +283,11 @@ func (s *starter) bound(born int, h Host) ([]Call, int, error) {
 		if s.plan.memory == memoryUnheld {
 			return nil, born, s.group.memory.set(durward.Unlimited)
 		}
+		if err := s.group.memory.set(limit); err != nil {
+			return nil, born, fmt.Errorf("memory limit: %w", err)
+		}
 		s.memory = s.group.memory
-		return nil, born, s.memory.set(limit)
+		return nil, born, nil
 	}
 	if s.plan.memory == memoryUnheld {
 		return nil, born, nil
@@ -300,9 +303,15 @@ func (s *starter) bound(born int, h Host) ([]Call, int, error) {
 	return calls, max(born, own), nil
 }
 
-// outOfMemory reports whether a start failed because its memory was too little.
+// outOfMemory reports whether a start failed because its memory was too little. Short of
+// memory the kernel fails calls with errors of all kinds.
 func (s *starter) outOfMemory(err error) bool {
-	return s.memory != nil && (s.memory.hit() || errors.Is(err, unix.ENOMEM))
+	const short = 64 << 10
+	if s.memory == nil {
+		return false
+	}
+	used, _ := s.memory.used() // what cannot be read is not short
+	return errors.Is(err, unix.ENOMEM) || s.memory.hit() || used+short > s.memory.limit
 }
 
 func tooLittleMemory(err error) error {
