@@ -85,8 +85,8 @@ func (d *desk) types(text string) {
 	}
 }
 
-// reads waits until text is on the screen.
-func (d *desk) reads(text string) {
+// reads waits until text is on the screen, and gives all that came with it.
+func (d *desk) reads(text string) string {
 	d.t.Helper()
 	if err := d.master.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		d.t.Fatal(err)
@@ -97,7 +97,8 @@ func (d *desk) reads(text string) {
 			d.t.Fatalf("%q is not in %q: %v", text, &d.said, err)
 		}
 	}
-	d.said.Reset()
+	defer d.said.Reset()
+	return d.said.String()
 }
 
 // ends wants an exit status, and the terminal as it was before.
@@ -226,8 +227,11 @@ func TestATerminalShowsAgesAndProgress(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	sameState := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "DURWARD_STATE_DIR="+state, "TERM=xterm") }
 	d := sitWith(t, sameState, "exec", "--", "sh", "-c", "sleep 2.5; echo done")
-	d.reads("\r\x1b[Kdurward: sh is running, 2s\r\x1b[K")
-	d.reads("done\r\n")
+	said := d.reads("done\r\n")
+	_, after, ok := strings.Cut(said, "\r\x1b[Kdurward: sh is running, 2s")
+	if i := strings.LastIndex(after, "\r\x1b[K"); !ok || strings.Contains(after[i+len("\r\x1b[K"):], "running") {
+		t.Errorf("the terminal got %q", said)
+	}
 	d.ends(0)
 	d = sitWith(t, sameState, "audit", "tail")
 	d.reads("s ago")

@@ -35,11 +35,11 @@ type resultData struct {
 	Outcome    durward.Outcome `json:"outcome"`
 	ExitStatus int             `json:"exit_status"`
 	// ExitCode is the command's own; absent when a signal ended it or nothing ran.
-	ExitCode   *int            `json:"exit_code,omitempty"`
-	Signal     int             `json:"signal,omitempty"`
-	Stdout     *streamData     `json:"stdout,omitempty"`
-	Stderr     *streamData     `json:"stderr,omitempty"`
-	Truncated  bool            `json:"truncated"`
+	ExitCode  *int        `json:"exit_code,omitempty"`
+	Signal    int         `json:"signal,omitempty"`
+	Stdout    *streamData `json:"stdout,omitempty"`
+	Stderr    *streamData `json:"stderr,omitempty"`
+	Truncated bool        `json:"truncated"`
 	// DurationMs and QueueMs are absent where nothing ran.
 	DurationMs *int64          `json:"duration_ms,omitempty"`
 	QueueMs    *int64          `json:"queue_ms,omitempty"`
