@@ -16,6 +16,8 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/durward/durward/internal/sandbox"
 )
 
 // A row is one line of the table.
@@ -45,6 +47,10 @@ func main() {
 		}
 	}
 	printTable()
+	if err := sandbox.ProbeAll().Release(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
 }
 
 func printTable() {

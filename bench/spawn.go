@@ -53,11 +53,15 @@ type spawner struct {
 }
 
 // measure compares each containment with the bare spawn. The first row of it is level
-// 0 as its own mode has it: the runtime's own user. The second changes the user and
-// limits the number of processes, which takes a user namespace.
+// 0 as its own mode has it: the runtime's own user. The second adds a limit on memory,
+// which a cgroup holds where one can be had. The third changes the user and limits the
+// number of processes, which takes a user namespace.
 func (s spawner) measure(rounds int, heap string) error {
 	wide := durward.Grant{Mode: durward.DangerFullAccess, Limits: durward.DefaultLimits()}
 	other := durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: durward.DefaultLimits()}
+	wide.Limits.Memory, other.Limits.Memory = durward.Unlimited, durward.Unlimited
+	bounded := wide
+	bounded.Limits.Memory = durward.DefaultLimits().Memory
 	names, bars, funcs := []string{"bare"}, []string{""}, []func() error{s.bare}
 	add := func(name, bar string, g durward.Grant, h sandbox.Host) error {
 		spawn, err := s.level0(g, h)
@@ -74,9 +78,11 @@ func (s spawner) measure(rounds int, heap string) error {
 		switch t.Containment {
 		case sandbox.PIDNamespace:
 			err = errors.Join(add("PID namespace and reaper", "<= 3 x", wide, host),
+				add("the same, with a memory limit", "", bounded, host),
 				add("the same, another user, process limit", "", other, host))
 		case sandbox.Cgroup:
-			err = add("no namespace, cgroup", "<= 1.8 x", wide, host)
+			err = errors.Join(add("no namespace, cgroup", "<= 1.8 x", wide, host),
+				add("the same, with a memory limit", "", bounded, host))
 		case sandbox.Subreaper:
 			err = add("no namespace, subreaper", "", wide, host)
 		}

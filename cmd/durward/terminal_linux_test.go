@@ -31,13 +31,20 @@ type desk struct {
 // sit starts durward in a terminal of 30 rows and 100 columns.
 func sit(t testing.TB, args ...string) *desk {
 	t.Helper()
+	return sitWith(t, func(*exec.Cmd) {}, args...)
+}
+
+// sitWith is sit for a start that is changed.
+func sitWith(t testing.TB, change func(*exec.Cmd), args ...string) *desk {
+	t.Helper()
 	master, slave, err := sandbox.OpenTerminal(durward.WindowSize{Rows: 30, Cols: 100}, uint32(os.Geteuid()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &desk{t: t, master: master, slave: slave, cmd: program(t, args...), before: modes(t, slave)}
 	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = slave, slave, slave
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
+	change(d.cmd)
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +85,8 @@ func (d *desk) types(text string) {
 	}
 }
 
-// reads waits until text is on the screen.
-func (d *desk) reads(text string) {
+// reads waits until text is on the screen, and gives all that came with it.
+func (d *desk) reads(text string) string {
 	d.t.Helper()
 	if err := d.master.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		d.t.Fatal(err)
@@ -90,7 +97,8 @@ func (d *desk) reads(text string) {
 			d.t.Fatalf("%q is not in %q: %v", text, &d.said, err)
 		}
 	}
-	d.said.Reset()
+	defer d.said.Reset()
+	return d.said.String()
 }
 
 // ends wants an exit status, and the terminal as it was before.
@@ -200,5 +208,32 @@ func TestATerminalObeysNoOutputThatWasHeld(t *testing.T) {
 	d.ends(0)
 	d = sit(t, "exec", "-q", "--raw", "--", "printf", `a\033[31m\n`)
 	d.reads("a" + `\x1b[31m`)
+	d.ends(0)
+}
+
+// TestATerminalObeysNoStreamThatItWasNotGivenFor streams to a terminal from a command
+// that has none.
+func TestATerminalObeysNoStreamThatItWasNotGivenFor(t *testing.T) {
+	noInput := func(cmd *exec.Cmd) { cmd.Stdin = nil }
+	for _, raw := range []string{"--stream", "--raw"} { // --raw is for files and pipes
+		d := sitWith(t, noInput, "exec", "-q", "--stream", raw+"=true", "--", "printf", `a\033]0;mine\007\n`)
+		d.reads(`a\x1b]0;mine\x07`)
+		d.ends(0)
+	}
+}
+
+// TestATerminalShowsAgesAndProgress looks at the record of a call that took its time.
+func TestATerminalShowsAgesAndProgress(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	sameState := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "DURWARD_STATE_DIR="+state, "TERM=xterm") }
+	d := sitWith(t, sameState, "exec", "--", "sh", "-c", "sleep 2.5; echo done")
+	said := d.reads("done\r\n")
+	_, after, ok := strings.Cut(said, "\r\x1b[Kdurward: sh is running, 2s")
+	if i := strings.LastIndex(after, "\r\x1b[K"); !ok || strings.Contains(after[i+len("\r\x1b[K"):], "running") {
+		t.Errorf("the terminal got %q", said)
+	}
+	d.ends(0)
+	d = sitWith(t, sameState, "audit", "tail")
+	d.reads("s ago")
 	d.ends(0)
 }

@@ -31,6 +31,9 @@ type cursor struct {
 	// final is set once the file has a successor and so cannot grow.
 	final bool
 
+	// odd is set once the chain cannot be read; nothing more comes from it.
+	odd bool
+
 	file  *os.File
 	lines *lineReader
 }
@@ -38,6 +41,9 @@ type cursor struct {
 // next gives the next record. A line that is none is a [*Problem] and the cursor goes
 // on behind it; io.EOF means that there is nothing more now.
 func (c *cursor) next() (Entry, error) {
+	if c.odd {
+		return Entry{}, io.EOF
+	}
 	for {
 		if err := c.reopen(); err != nil {
 			return Entry{}, err
@@ -118,6 +124,11 @@ func (c *cursor) reopen() error {
 	if id == nil || !os.SameFile(id, c.id) {
 		return nil // the file was pruned; the oldest one that is left follows
 	}
+	if line == unknownLine {
+		if line, err = linesBefore(c.file, offset); err != nil {
+			return err
+		}
+	}
 	c.offset, c.line, c.final = offset, line, final
 	_, err = c.file.Seek(offset, io.SeekStart)
 	return err
@@ -174,6 +185,12 @@ func (c *cursor) unread() {
 	c.offset -= c.lines.size
 	c.line--
 	c.close()
+}
+
+// giveUp ends a chain that cannot be read.
+func (c *cursor) giveUp() {
+	c.close()
+	c.odd = true
 }
 
 func (c *cursor) close() {

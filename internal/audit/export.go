@@ -28,9 +28,10 @@ const (
 // Formats lists all formats.
 func Formats() []Format { return []Format{JSONL, CSV} }
 
-// Export writes the wanted records in the order of time. A line that is no record is
-// left out, and once all others are written, is the error, of reason AuditBroken.
-func Export(ctx context.Context, w io.Writer, dir string, format Format, filter Filter) error {
+// Export writes the wanted records in the order of time. A line that is no record and a
+// file that cannot be read are left out and given to damaged; once all others are
+// written, the error has reason AuditBroken and names the last of them.
+func Export(ctx context.Context, w io.Writer, dir string, format Format, filter Filter, damaged func(*Problem)) error {
 	out := bufio.NewWriter(w)
 	put, err := exporter(out, format)
 	if err != nil {
@@ -39,6 +40,7 @@ func Export(ctx context.Context, w io.Writer, dir string, format Format, filter 
 	var damage error
 	for e, err := range Records(ctx, dir, filter) {
 		if problem := (*Problem)(nil); errors.As(err, &problem) {
+			damaged(problem)
 			damage = &durward.Error{Reason: durward.AuditBroken, Op: "audit.export", Err: err}
 			continue
 		}

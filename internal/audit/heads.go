@@ -115,20 +115,31 @@ func (l *ledger) read() (map[string]Head, error) {
 }
 
 // unfinished gives the last head of each chain that was not ended, and that of the
-// chain own. Few chains are open at any time, however many there are.
+// chain own, which may be "". Few chains are open at any time, however many there are,
+// and of the lines that an earlier start has read only the last is read again.
 func (l *ledger) unfinished(own string) (map[string]Head, error) {
-	heads, ended := map[string]Head{}, int64(0)
-	err := l.scan(func(h Head) {
-		switch {
-		case h.State != StateOpen && h.File != own:
-			delete(heads, h.File)
-			ended += h.size()
-		case h.Seq >= heads[h.File].Seq:
-			heads[h.File] = h
-		}
-	})
-	l.limit = max(smallLedger, 2*ended)
-	return heads, err
+	f, err := openSegment(l.path())
+	if missing(err) {
+		l.limit = smallLedger
+		return map[string]Head{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m := newMark()
+	if own == "" {
+		m = l.readMark(f)
+	}
+	from := m.Offset
+	if err := m.advance(f, own); err != nil {
+		return nil, err
+	}
+	if own == "" && m.Offset-from > markEvery {
+		l.writeMark(f, m)
+	}
+	l.limit = max(smallLedger, 2*m.Ended)
+	return m.heads, nil
 }
 
 // inspect is read for one who doubts: it also gives the first line that is no head, or
@@ -249,7 +260,7 @@ func cutTo(f *os.File, size int64) (int64, error) {
 // takeBack undoes a write that failed. The caller holds the lock.
 func (l *ledger) takeBack(f *os.File, size int64) error {
 	if size == 0 {
-		return os.Remove(l.path())
+		return errors.Join(os.Remove(l.path()), ignoreMissing(os.Remove(l.markPath())))
 	}
 	return f.Truncate(size)
 }
@@ -316,6 +327,9 @@ func (l *ledger) compact() error {
 		return errors.Join(err, os.Remove(temporary))
 	}
 	l.limit = max(smallLedger, 2*int64(len(text)))
+	if err := ignoreMissing(os.Remove(l.markPath())); err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
 	return os.Rename(temporary, l.path())
 }
 

@@ -19,20 +19,22 @@ type source struct {
 	loaded bool
 }
 
-// load reads what comes next; false means that there is nothing.
-func (s *source) load() (bool, error) {
+// load reads what comes next; false means that there is nothing. Of a chain that cannot
+// be read this is the last that comes: a [*Problem] that names the file.
+func (s *source) load() bool {
 	e, err := s.cursor.next()
 	if errors.Is(err, io.EOF) {
-		return false, nil
+		return false
 	}
 	if problem := (*Problem)(nil); err != nil && !errors.As(err, &problem) {
-		return false, err
+		s.cursor.giveUp()
+		err = unreadable(s.cursor.active, err)
 	}
 	if err == nil {
 		s.at = e.TS.Time
 	}
 	s.entry, s.err, s.loaded = e, err, true
-	return true, nil
+	return true
 }
 
 // A merge is a heap of chains, the one with the earliest record on top. The files of
@@ -40,17 +42,12 @@ func (s *source) load() (bool, error) {
 type merge []*source
 
 // reload reads on in the chain on top and puts it in its new place.
-func (m *merge) reload() error {
-	more, err := (*m)[0].load()
-	if err != nil {
-		return err
-	}
-	if !more {
+func (m *merge) reload() {
+	if !(*m)[0].load() {
 		heap.Pop(m)
-		return nil
+		return
 	}
 	heap.Fix(m, 0)
-	return nil
 }
 
 func (m merge) Len() int { return len(m) }

@@ -57,4 +57,11 @@ func quote(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
+func ignoreMissing(err error) error {
+	if missing(err) {
+		return nil
+	}
+	return err
+}
+
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -60,8 +60,8 @@ func (f Filter) contained(raw []byte) bool {
 //
 // A folder or file that does not exist ends it with reason AuditNotFound.
 //
-// A line that is no record comes as a [*Problem] and the sequence goes on; any other
-// error ends it. However long the log, a few lines of each chain are in memory.
+// A line that is no record, and a file that cannot be read as a log, comes as a
+// [*Problem] and the sequence goes on; any other error ends it. However long the log, a few lines of each chain are in memory.
 func Records(ctx context.Context, dir string, filter Filter) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		f := follower{dir: dir, files: filter.Files}
@@ -78,11 +78,17 @@ func Records(ctx context.Context, dir string, filter Filter) iter.Seq2[Entry, er
 const maxShown = 1000
 
 // Show gives all records of one call in the order of their time. Without any, the
-// error has reason RecordNotFound. Lines that are no records are passed over.
+// error has reason RecordNotFound. Lines that are no records are passed over; where
+// files cannot be read, the error has reason AuditBroken and names them, a line each,
+// and the records that could be found come with it.
 func Show(ctx context.Context, dir string, id durward.CallID, files ...string) ([]Entry, error) {
 	var found []Entry
+	var odd []error
 	for e, err := range Records(ctx, dir, Filter{ReqID: id, Files: files}) {
 		if problem := (*Problem)(nil); errors.As(err, &problem) {
+			if problem.Line == 0 {
+				odd = append(odd, problem)
+			}
 			continue
 		}
 		if err != nil {
@@ -91,6 +97,9 @@ func Show(ctx context.Context, dir string, id durward.CallID, files ...string) (
 		if len(found) < maxShown {
 			found = append(found, e.keep())
 		}
+	}
+	if len(odd) > 0 {
+		return found, &durward.Error{Reason: durward.AuditBroken, Op: "audit.show", Err: errors.Join(odd...)}
 	}
 	if len(found) == 0 {
 		return nil, &durward.Error{Reason: durward.RecordNotFound, Op: "audit.show"}
@@ -109,6 +118,9 @@ type follower struct {
 	dir     string
 	files   []string
 	cursors map[string]*cursor
+	// damage is what is wrong with the heads file until it was given; told once it was.
+	damage *Problem
+	told   bool
 }
 
 // look adds the chains that it does not know yet.
@@ -117,8 +129,8 @@ func (f *follower) look() error {
 	if err != nil {
 		return err
 	}
-	if found.damage != nil && found.damage.Line == 0 {
-		return found.damage
+	if found.damage != nil && found.damage.Line == 0 && !f.told {
+		f.damage, f.told = found.damage, true
 	}
 	if f.cursors == nil {
 		f.cursors = map[string]*cursor{}
@@ -145,8 +157,13 @@ func (f *follower) close() {
 // drain gives everything behind the cursors in the order of time. It is false when
 // nothing more is to be given.
 func (f *follower) drain(ctx context.Context, filter Filter, yield func(Entry, error) bool) bool {
-	m, err := f.merge()
-	for err == nil && len(m) > 0 {
+	if bad := f.damage; bad != nil {
+		f.damage = nil
+		if !yield(Entry{File: bad.File}, bad) {
+			return false
+		}
+	}
+	for m := f.merge(); len(m) > 0; m.reload() {
 		s := m[0]
 		if s.loaded {
 			s.loaded = false
@@ -154,31 +171,28 @@ func (f *follower) drain(ctx context.Context, filter Filter, yield func(Entry, e
 				return false
 			}
 		}
-		if err = ctx.Err(); err == nil {
-			err = m.reload()
+		if err := ctx.Err(); err != nil {
+			yield(Entry{}, unavailable("audit.read", err))
+			return false
 		}
 	}
-	if err != nil {
-		yield(Entry{}, unavailable("audit.read", err))
-	}
-	return err == nil
+	return true
 }
 
 // merge gives the chains that have something to give.
-func (f *follower) merge() (merge, error) {
+func (f *follower) merge() merge {
 	var m merge
 	for _, c := range f.cursors {
 		s := &source{cursor: c}
-		more, err := s.load()
-		if err != nil {
-			return nil, err
+		if !s.load() {
+			continue
 		}
-		if more {
+		if !c.odd {
 			s.loaded = false
 			c.unread()
-			m = append(m, s)
 		}
+		m = append(m, s)
 	}
 	heap.Init(&m)
-	return m, nil
+	return m
 }

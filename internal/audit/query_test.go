@@ -130,7 +130,7 @@ func TestDamagedLinesAreReportedAndPassedOver(t *testing.T) {
 		t.Error(diff)
 	}
 	var out strings.Builder
-	if err := Export(t.Context(), &out, dir, JSONL, Filter{}); durward.ReasonOf(err) != durward.AuditBroken {
+	if err := Export(t.Context(), &out, dir, JSONL, Filter{}, func(*Problem) {}); durward.ReasonOf(err) != durward.AuditBroken {
 		t.Error(err)
 	}
 	if strings.Count(out.String(), "\n") != 2 {
@@ -237,7 +237,7 @@ func TestTailWaitsForTheEndOfALine(t *testing.T) {
 func TestExportJSONLIsByteForByte(t *testing.T) {
 	w := write(t, 5, Options{})
 	var out strings.Builder
-	must(t, Export(t.Context(), &out, w.dir, JSONL, Filter{}))
+	must(t, Export(t.Context(), &out, w.dir, JSONL, Filter{}, func(*Problem) {}))
 	text, err := os.ReadFile(w.files[0])
 	must(t, err)
 	if out.String() != string(text) {
@@ -252,14 +252,14 @@ func TestExportCSV(t *testing.T) {
 	c.Argv = []string{"x"}
 	must(t, l.Deny(c, d))
 	var out strings.Builder
-	must(t, Export(t.Context(), &out, filepath.Dir(l.File()), CSV, Filter{}))
+	must(t, Export(t.Context(), &out, filepath.Dir(l.File()), CSV, Filter{}, func(*Problem) {}))
 	want := strings.Join(columns[:], ",") + "\n" +
 		`1,` + digest{}.String() + `,2026-01-31T11:00:00.123Z,deny,'=cmd(),,,"a,""b""",,token:ci,'@x,deny,,,symlinkTarget,"/über/\u202e""x""",\u001b[31m\u000a,,` +
 		`"[""` + hashOf([]byte("x")) + `""]",,,,,,,,,,,,,` + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
-	if err := Export(t.Context(), &out, filepath.Dir(l.File()), "xml", Filter{}); durward.KindOf(err) != durward.Invalid {
+	if err := Export(t.Context(), &out, filepath.Dir(l.File()), "xml", Filter{}, func(*Problem) {}); durward.KindOf(err) != durward.Invalid {
 		t.Error(err)
 	}
 }

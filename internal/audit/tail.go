@@ -52,6 +52,7 @@ func (f *follower) last(ctx context.Context, o TailOptions, yield func(Entry, er
 		yield(Entry{}, notFound("audit.read", err))
 		return false
 	}
+	f.skipOld(o)
 	var r ring
 	whole := f.drain(ctx, o.Filter, func(e Entry, err error) bool {
 		if problem := (*Problem)(nil); err != nil && !errors.As(err, &problem) {

@@ -212,6 +212,9 @@ func (p *program) show(ctx context.Context, id durward.CallID, files []string) e
 	if exists {
 		entries, err = audit.Show(ctx, dir, id, files...)
 	}
+	if durward.ReasonOf(err) == durward.AuditBroken {
+		return p.showDamaged(entries, err)
+	}
 	if durward.ReasonOf(err) == durward.RecordNotFound {
 		return &durward.Error{
 			Reason: durward.RecordNotFound, Hint: "find the id with durward audit tail, or name the log with --file",
@@ -225,6 +228,42 @@ func (p *program) show(ctx context.Context, id durward.CallID, files []string) e
 		return p.print(recordsData{Records: rawOf(entries)})
 	}
 	return p.printMembers(entries)
+}
+
+// showDamaged prints what could be found beside files that cannot be read.
+func (p *program) showDamaged(entries []audit.Entry, err error) error {
+	var e *durward.Error
+	errors.As(err, &e)
+	lines := strings.Split(e.Err.Error(), "\n")
+	for _, line := range lines {
+		fmt.Fprintln(p.stderr, safetext.Line(line))
+	}
+	broken := damaged(errNamed)
+	if !p.json {
+		return errors.Join(p.printMembers(entries), broken)
+	}
+	p.printFailure(failureOf(broken, ""), recordsData{Records: rawOf(entries), Damage: safeLines(lines)})
+	return exitStatus(statusOf(broken))
+}
+
+func safeLines(lines []string) []string {
+	safe := make([]string, len(lines))
+	for i, line := range lines {
+		safe[i] = safetext.Line(line)
+	}
+	return safe
+}
+
+var errNamed = errors.New("not everything could be read; what could not is named above")
+
+// damaged says that what was printed is not all.
+func damaged(err error) error {
+	return &durward.Error{Reason: durward.AuditBroken, Hint: "see all of it with durward audit verify", Err: err}
+}
+
+// tellOf names what is no record, or no log, on standard error.
+func (p *program) tellOf(bad *audit.Problem) {
+	fmt.Fprintln(p.stderr, safetext.Line(bad.Error()))
 }
 
 func (p *program) exportCommand() *cobra.Command {
@@ -244,6 +283,9 @@ func (p *program) exportCommand() *cobra.Command {
 }
 
 func (p *program) export(ctx context.Context, q *query, format audit.Format, raw bool) error {
+	if p.json && format == audit.CSV {
+		return usageError("leave out one of them", "--json is for objects and --format csv is for a table")
+	}
 	filter, err := q.choice(time.Now())
 	if err != nil {
 		return err
@@ -252,21 +294,37 @@ func (p *program) export(ctx context.Context, q *query, format audit.Format, raw
 	if err != nil || !exists {
 		return err
 	}
-	if raw && !p.stdout.terminal {
-		return audit.Export(ctx, p.stdout, dir, format, filter)
-	}
-	safe := &safetext.Writer{To: p.stdout, Safe: safetext.JSON}
-	if format == audit.CSV {
+	safe := &safetext.Writer{Safe: safetext.JSON}
+	switch {
+	case raw && !p.stdout.terminal:
+		safe.Safe = nil
+	case format == audit.CSV:
 		safe.Safe = safetext.Output
 	}
-	return errors.Join(audit.Export(ctx, safe, dir, format, filter), safe.Flush())
+	ctx, signals := catchSignals(ctx)
+	defer signals.stop()
+	working := p.working("exporting records")
+	defer working.done()
+	safe.To = working.before(p.stdout)
+	err = errors.Join(audit.Export(ctx, safe, dir, format, filter, func(bad *audit.Problem) {
+		working.clear()
+		p.tellOf(bad)
+	}), safe.Flush())
+	working.done()
+	switch {
+	case ctx.Err() != nil:
+		return exitStatus(signals.status())
+	case durward.ReasonOf(err) == durward.AuditBroken:
+		return damaged(errNamed)
+	}
+	return err
 }
 
 func (p *program) verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify [FILE…]", Short: "prove that no record was changed, removed or cut off",
 		Long: "Prints the head of every chain; keep them elsewhere to prove later that the end is the end.\n" +
-			"Exits with 9 and names the first bad record where something does not fit.",
+			"Where nothing was recorded yet there is nothing to prove. Exits with 9 and names the first bad record where something does not fit.",
 		Example: "  durward audit verify\n" +
 			"  durward audit verify --json",
 		RunE: func(cmd *cobra.Command, files []string) error { return p.verify(cmd.Context(), files) },
@@ -274,25 +332,33 @@ func (p *program) verifyCommand() *cobra.Command {
 }
 
 func (p *program) verify(ctx context.Context, files []string) error {
-	dir, exists, err := p.existingLog(false)
+	dir, err := p.auditDir()
 	if err != nil {
 		return err
 	}
-	if !exists && len(files) == 0 {
-		return &durward.Error{
-			Reason: durward.AuditBroken, Hint: "name the folder of the log with " + varStateDir + ", or the log itself",
-			Err: fmt.Errorf("there is no log in %s", dir),
-		}
-	}
+	_, missing := os.Stat(dir)
+	exists := !errors.Is(missing, os.ErrNotExist)
+	folder := dir
 	if !exists {
-		dir = "" // the files stand for themselves
+		folder = "" // the files stand for themselves
 	}
-	summary, err := audit.Verify(ctx, dir, files...)
+	ctx, signals := catchSignals(ctx)
+	defer signals.stop()
+	working := p.working("proving the log")
+	summary, err := audit.Verify(ctx, folder, files...)
+	working.done()
+	if ctx.Err() != nil {
+		return exitStatus(signals.status())
+	}
 	if p.json {
 		return p.verifyJSON(summary, err)
 	}
+	if err == nil && len(summary.Chains) == 0 {
+		_, err := fmt.Fprintf(p.stdout, "no records yet in %s\n", safetext.Line(dir))
+		return err
+	}
 	for _, bad := range summary.Problems {
-		fmt.Fprintln(p.stderr, safetext.Line(bad.Error()))
+		p.tellOf(&bad)
 	}
 	if tableErr := p.printChains(summary.Chains); tableErr != nil {
 		return tableErr
@@ -327,8 +393,8 @@ func (p *program) list(records iter.Seq2[audit.Entry, error]) error {
 	var damage error
 	for e, err := range records {
 		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {
-			p.note("%s", safetext.Line(problem.Error()))
-			damage = &durward.Error{Reason: durward.AuditBroken, Hint: "see all of it with durward audit verify", Err: err}
+			p.tellOf(problem)
+			damage = damaged(errNamed)
 			continue
 		}
 		if err == nil {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/cli/safetext"
 )
@@ -118,6 +117,7 @@ func (p *program) printRecords(records iter.Seq2[audit.Entry, error]) error {
 	data := recordsData{Records: []json.RawMessage{}}
 	for e, err := range records {
 		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {
+			p.tellOf(problem)
 			data.Damage = append(data.Damage, safetext.Line(problem.Error()))
 			continue
 		}
@@ -129,9 +129,7 @@ func (p *program) printRecords(records iter.Seq2[audit.Entry, error]) error {
 	if data.Damage == nil {
 		return p.print(data)
 	}
-	broken := &durward.Error{
-		Reason: durward.AuditBroken, Hint: "see all of it with durward audit verify", Err: errors.New(data.Damage[0]),
-	}
+	broken := damaged(errNamed)
 	p.printFailure(failureOf(broken, ""), data)
 	return exitStatus(statusOf(broken))
 }
@@ -183,6 +181,8 @@ func plain(value json.RawMessage) string {
 type chainsData struct {
 	Chains   []chainData   `json:"chains"`
 	Problems []problemData `json:"problems"`
+	// Records counts those of all chains.
+	Records uint64 `json:"records"`
 }
 
 type chainData struct {
@@ -206,6 +206,7 @@ type problemData struct {
 func chainsOf(s audit.Summary) chainsData {
 	data := chainsData{Chains: []chainData{}, Problems: []problemData{}}
 	for _, c := range s.Chains {
+		data.Records += c.Records
 		data.Chains = append(data.Chains, chainData{
 			File: c.File, Head: c.Hash, Seq: c.Seq, Records: c.Records, Segments: c.Segments,
 			Live: c.Live, InFlight: c.InFlight, TornBytes: c.Torn,

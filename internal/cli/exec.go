@@ -336,7 +336,9 @@ func (x *execution) preview(ctx context.Context) error {
 func (x *execution) previewDenied(err error, d durward.Decision) error {
 	f := x.failure(err, durward.Result{}, "")
 	if x.json {
-		x.printFailure(f, previewData{DryRun: true, Decision: decisionOf(d)})
+		decision := decisionOf(d)
+		decision.Fix = f.Fix
+		x.printFailure(f, previewData{DryRun: true, Decision: decision})
 	} else {
 		x.explain(f, x.subject())
 	}

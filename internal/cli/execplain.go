@@ -18,11 +18,14 @@ func (x *execution) runPlain(ctx context.Context, signals *signals, h *house) er
 	if wall > 0 {
 		x.call.Deadline = x.began.Add(wall)
 	}
+	reading := x.working("reading standard input")
 	input, err := x.input(ctx)
+	reading.done()
 	if err != nil {
 		return x.refuse(ctx, signals, h, err)
 	}
 	x.call.Stdin = input
+	working := x.working(x.subject() + " is running")
 	var result durward.Result
 	done := make(chan struct{})
 	go func() {
@@ -33,8 +36,10 @@ func (x *execution) runPlain(ctx context.Context, signals *signals, h *house) er
 	select {
 	case <-done:
 	case <-signals.second:
+		working.done()
 		return exitStatus(signals.status()) // the tree dies with this process
 	}
+	working.done()
 	return x.finish(h, signals, result, err)
 }
 
@@ -142,7 +147,7 @@ func (x *execution) show(result durward.Result) {
 
 func (x *execution) sayTruncated(stream string, c durward.Capture) {
 	if c.Dropped() > 0 {
-		fmt.Fprintf(x.stderr, "durward: %s: %d of %d bytes shown, the first and the last; --stream passes all of them on\n",
+		fmt.Fprintf(x.stderr, "durward: %s: %d of %d bytes shown, the first and the last; run it with --stream for all of them\n",
 			stream, c.Total-c.Dropped(), c.Total)
 	}
 }

@@ -35,13 +35,14 @@ type resultData struct {
 	Outcome    durward.Outcome `json:"outcome"`
 	ExitStatus int             `json:"exit_status"`
 	// ExitCode is the command's own; absent when a signal ended it or nothing ran.
-	ExitCode   *int            `json:"exit_code,omitempty"`
-	Signal     int             `json:"signal,omitempty"`
-	Stdout     *streamData     `json:"stdout,omitempty"`
-	Stderr     *streamData     `json:"stderr,omitempty"`
-	Truncated  bool            `json:"truncated"`
-	DurationMs int64           `json:"duration_ms"`
-	QueueMs    int64           `json:"queue_ms"`
+	ExitCode  *int        `json:"exit_code,omitempty"`
+	Signal    int         `json:"signal,omitempty"`
+	Stdout    *streamData `json:"stdout,omitempty"`
+	Stderr    *streamData `json:"stderr,omitempty"`
+	Truncated bool        `json:"truncated"`
+	// DurationMs and QueueMs are absent where nothing ran.
+	DurationMs *int64          `json:"duration_ms,omitempty"`
+	QueueMs    *int64          `json:"queue_ms,omitempty"`
 	Sandbox    *durward.Report `json:"sandbox,omitempty"`
 }
 
@@ -52,6 +53,8 @@ type streamData struct {
 	ShownBytes int64   `json:"shown_bytes"`
 	TotalBytes int64   `json:"total_bytes"`
 	Truncated  bool    `json:"truncated"`
+	// Rest says how to get at what was dropped.
+	Rest string `json:"rest,omitempty"`
 }
 
 type decisionData struct {
@@ -95,6 +98,9 @@ func decisionOf(d durward.Decision) *decisionData {
 func streamOf(c durward.Capture) *streamData {
 	kept := c.Bytes()
 	s := &streamData{ShownBytes: int64(len(kept)), TotalBytes: c.Total, Truncated: c.Dropped() > 0}
+	if s.Truncated {
+		s.Rest = "run it with --stream for all of the output"
+	}
 	if utf8.Valid(kept) {
 		text := string(kept)
 		s.Text = &text
@@ -109,16 +115,25 @@ func (x *execution) finishJSON(h *house, result durward.Result, err error, statu
 	data := resultData{
 		RequestID: call.ID, TraceID: call.Trace.ID(), Outcome: durward.OutcomeOf(result, err), ExitStatus: status,
 		ExitCode: result.Exit, Signal: result.Signal, Truncated: result.Truncated(),
-		DurationMs: result.Took.Milliseconds(), QueueMs: result.Queued.Milliseconds(), Sandbox: result.Report,
+		Sandbox: result.Report,
 	}
 	if call.ID != "" {
 		data.Decision = decisionOf(decision)
 	}
 	if result.Report != nil {
+		took, queued := result.Took.Milliseconds(), result.Queued.Milliseconds()
+		data.DurationMs, data.QueueMs = &took, &queued
 		data.Stdout, data.Stderr = streamOf(result.Stdout), streamOf(result.Stderr)
 	}
 	if err != nil {
-		x.printFailure(x.failure(err, result, call.ID), data)
+		f := x.failure(err, result, call.ID)
+		if data.Decision != nil && !decision.Allow {
+			data.Decision.Fix = f.Fix // in the words of this door, not of an engine
+		}
+		if data.Outcome == durward.OutcomeToolError && result.Report == nil && !decision.Allow {
+			data.Outcome = durward.OutcomeDenied
+		}
+		x.printFailure(f, data)
 		x.printReport(result)
 		return exitStatus(status)
 	}

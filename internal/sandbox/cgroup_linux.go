@@ -4,15 +4,12 @@ package sandbox
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,14 +17,14 @@ import (
 // A cgroupHome is the cgroup (version 2) under which each call gets one of its own. A
 // watchdog, one for the whole runtime, kills all of it when the runtime dies.
 type cgroupHome struct {
-	path     string
-	lock     *os.File
-	watchdog watchdog
-	memory   bool // its cgroups bound memory, too
+	path   string
+	lock   *os.File
+	memory bool // its cgroups bound memory, too
 
-	mu   sync.Mutex
-	made int       // guarded by mu; how many cgroups there are
-	free []*cgroup // guarded by mu; those that hold no call
+	mu       sync.Mutex
+	watchdog *watchdog // guarded by mu; nil when the last one died and no other could be started
+	made     int       // guarded by mu; how many cgroups there are
+	free     []*cgroup // guarded by mu; those that hold no call
 }
 
 // A cgroup holds the processes of one call at a time. One that never had to be killed
@@ -47,7 +44,7 @@ func openCgroupHome() (*cgroupHome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.startWatchdog(); err != nil {
+	if h.watchdog, err = startWatchdog(h.path); err != nil {
 		h.lock.Close()
 		os.Remove(h.path)
 		return nil, err
@@ -68,26 +65,13 @@ func makeCgroupHome() (*cgroupHome, error) {
 	return &cgroupHome{path: path, lock: lock}, err
 }
 
-// startWatchdog starts the reaper's program with a list that waits for the end of our
-// pipe, kills the home and exits.
-func (h *cgroupHome) startWatchdog() error {
-	kill, err := os.OpenFile(filepath.Join(h.path, "cgroup.kill"), os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer kill.Close()
-	w := &watchdog{kill: kill, home: h.path}
-	if err := w.start(); err != nil {
-		return fmt.Errorf("watchdog: %w", err)
-	}
-	h.watchdog = *w
-	return nil
-}
-
-// take gives a cgroup that holds no process.
+// take gives a cgroup that holds no process and that a watchdog watches.
 func (h *cgroupHome) take() (*cgroup, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if err := h.watch(); err != nil {
+		return nil, err
+	}
 	if n := len(h.free); n > 0 {
 		c := h.free[n-1]
 		h.free = h.free[:n-1]
@@ -141,10 +125,12 @@ func (h *cgroupHome) close() error {
 		err = errors.Join(err, c.remove())
 	}
 	h.free = nil
-	closeFDs(h.watchdog.pipe) // it removes the home itself, and ends
-	err = errors.Join(err, waitEnd(h.watchdog.pidfd), h.lock.Close())
-	closeFDs(h.watchdog.pidfd)
-	return err
+	if h.watchdog != nil {
+		err = errors.Join(err, h.watchdog.close()) // it removes the home
+		h.watchdog = nil
+	}
+	_ = os.Remove(h.path) // or has been killed before it could
+	return errors.Join(err, h.lock.Close())
 }
 
 func (c *cgroup) killAll() error {
@@ -169,8 +155,7 @@ func (c *cgroup) drain() error {
 		if empty, err := c.empty(); empty || err != nil {
 			return err
 		}
-		change := []unix.PollFd{{Fd: int32(fdOf(c.events)), Events: unix.POLLPRI}}
-		if _, err := unix.Poll(change, -1); err != nil && err != unix.EINTR {
+		if err := c.home.await(fdOf(c.events), unix.POLLPRI); err != nil {
 			return err
 		}
 	}
@@ -187,55 +172,4 @@ func (c *cgroup) remove() error {
 		}
 	}
 	return os.Remove(c.path)
-}
-
-// A watchdog is the process that outlives us for a moment.
-type watchdog struct {
-	kill  *os.File
-	home  string
-	pipe  int // write end; nothing is ever written
-	pidfd int
-}
-
-func (w *watchdog) start() error {
-	program, err := reaperProgram()
-	if err != nil {
-		return err
-	}
-	s := &starter{control: -1, status: -1}
-	defer s.closeLent()
-	if err := s.pipe(&s.control, toChild, unix.O_NONBLOCK); err != nil {
-		return err
-	}
-	block, err := reaperLists{before: []Call{
-		ownSession("watchdog's own session"),
-		{Name: "let go of the streams", NR: unix.SYS_CLOSE_RANGE, Args: []Arg{number(0), number(2), number(0)}},
-		{Name: "hide the watchdog from ptrace", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(0)}},
-		{Name: "wait for the runtime's end", NR: unix.SYS_PPOLL, Args: []Arg{pollEnd(reaperControlFD), number(1), number(0), number(0)}},
-		{Name: "kill the cgroups", NR: unix.SYS_WRITE, Args: []Arg{number(reaperKillFD), text("1"), number(1)}, Allow: AnyError},
-		{Name: "remove the home", NR: unix.SYS_UNLINKAT, Args: []Arg{number(unix.AT_FDCWD), text(w.home), number(unix.AT_REMOVEDIR)}, Allow: AnyError},
-		{Name: "exit", NR: unix.SYS_EXIT_GROUP, Args: []Arg{number(0)}},
-	}}.encode()
-	if err == nil {
-		_, err = unix.Write(s.control, block)
-	}
-	if err != nil {
-		s.closeOwn()
-		return err
-	}
-	place := []placement{{s.lent[0], reaperControlFD}, {fdOf(w.kill), reaperKillFD}}
-	_, pidfd, err := spawn(context.Background(), 0, -1, s.onlyReaper(place, fdOf(program)))
-	if err != nil {
-		reapFailed(pidfd)
-		s.closeOwn()
-		return err
-	}
-	w.pipe, w.pidfd = s.control, pidfd
-	return nil
-}
-
-// pollEnd waits for nothing but the end of a pipe.
-func pollEnd(fd int32) Arg {
-	p := unix.PollFd{Fd: fd}
-	return data(append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&p)), unsafe.Sizeof(p))...))
 }

@@ -49,18 +49,15 @@ func (p *Process) exits(ours bool) {
 
 // awaitCommand waits for the command's end without reaping it.
 func (p *Process) awaitCommand() error {
-	var info siginfo
-	var usage unix.Rusage
-	for {
-		err := info.wait(p.pidfd, unix.WEXITED|unix.WALL|unix.WNOWAIT, &usage)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		alone, err := p.group.empty()
-		p.exit = Exit{Status: info.status(), Alone: alone, CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano())}
+	if err := p.group.home.await(p.pidfd, unix.POLLIN); err != nil {
 		return err
 	}
+	var info siginfo
+	var usage unix.Rusage
+	if err := info.wait(p.pidfd, unix.WEXITED|unix.WALL|unix.WNOWAIT, &usage); err != nil {
+		return err
+	}
+	alone, err := p.group.empty()
+	p.exit = Exit{Status: info.status(), Alone: alone, CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano())}
+	return err
 }

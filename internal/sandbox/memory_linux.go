@@ -27,9 +27,6 @@ const (
 	memoryCgroup2 memoryKind = "cgroup2"
 )
 
-// unlimited takes a limit away.
-const unlimited = -1
-
 // A memoryGroup is a cgroup seen as a bound on memory: what its processes hold, files
 // in memory and what the kernel holds for them included.
 type memoryGroup struct {
@@ -38,23 +35,23 @@ type memoryGroup struct {
 	path string
 	// limit is what is in force; zero means that none was set yet.
 	limit int64
-	// members lists processes. Of version 1 it is where one enters, too; of version 2
-	// a process is born in dir.
-	dir, members, usage, events *os.File
+	// door is the file to write to of version 1, by who enters, and the directory of
+	// version 2, in which a process can be born.
+	door, usage, events *os.File
 }
 
 // openMemoryGroup opens a cgroup that exists.
 func openMemoryGroup(kind memoryKind, path string) (*memoryGroup, error) {
 	g := &memoryGroup{kind: kind, path: path}
-	members, mode, usage, events := "tasks", os.O_RDWR, "memory.usage_in_bytes", "memory.oom_control"
+	door, mode, usage, events := "tasks", os.O_WRONLY, "memory.usage_in_bytes", "memory.oom_control"
 	if kind == memoryCgroup2 {
-		members, mode, usage, events = "cgroup.procs", os.O_RDONLY, "memory.current", "memory.events"
+		door, mode, usage, events = "", os.O_RDONLY, "memory.current", "memory.events"
 	}
 	for _, f := range []struct {
 		into *(*os.File)
 		name string
 		mode int
-	}{{&g.dir, "", os.O_RDONLY}, {&g.members, members, mode}, {&g.usage, usage, os.O_RDONLY}, {&g.events, events, os.O_RDONLY}} {
+	}{{&g.door, door, mode}, {&g.usage, usage, os.O_RDONLY}, {&g.events, events, os.O_RDONLY}} {
 		var err error
 		if *f.into, err = os.OpenFile(filepath.Join(path, f.name), f.mode, 0); err != nil {
 			g.close()
@@ -65,7 +62,7 @@ func openMemoryGroup(kind memoryKind, path string) (*memoryGroup, error) {
 }
 
 func (g *memoryGroup) close() {
-	for _, f := range []*os.File{g.dir, g.members, g.usage, g.events} {
+	for _, f := range []*os.File{g.door, g.usage, g.events} {
 		if f != nil {
 			f.Close()
 		}
@@ -105,7 +102,7 @@ func (g *memoryGroup) setVersion1(limit int64) error {
 
 func (g *memoryGroup) setVersion2(limit int64) error {
 	n := "max"
-	if limit != unlimited {
+	if limit != durward.Unlimited {
 		n = strconv.FormatInt(limit, 10)
 	}
 	if err := g.write("memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -128,15 +125,21 @@ func writeFile(path, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// hit reports whether the kernel has killed a process because memory ran out. It says
-// so before the process is dead.
+// hit reports whether memory ran out: the kernel has killed a process, or holds the
+// processes back until somebody does. It says so before the first one is dead.
 func (g *memoryGroup) hit() bool {
 	for line := range strings.Lines(readAll(g.events)) {
-		if n, ok := strings.CutPrefix(line, "oom_kill "); ok {
-			return strings.TrimSpace(n) != "0"
+		name, n, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if (name == "oom_kill" || name == "under_oom") && n != "0" {
+			return true
 		}
 	}
 	return false
+}
+
+// used is the memory in use, in bytes, give or take what the processors count ahead.
+func (g *memoryGroup) used() (int64, error) {
+	return strconv.ParseInt(strings.TrimSpace(readAll(g.usage)), 10, 64)
 }
 
 // reusable reports whether another call can have the cgroup: nobody lives in it, its
@@ -144,12 +147,19 @@ func (g *memoryGroup) hit() bool {
 // memory may outlive a call, and what they take the next one would not have.
 func (g *memoryGroup) reusable() bool {
 	const counted = 256 << 10 // what each processor may count ahead
-	left, err := strconv.ParseInt(strings.TrimSpace(readAll(g.usage)), 10, 64)
+	left, err := g.used()
 	slack := 1<<20 + counted*int64(runtime.NumCPU())
 	if g.limit > 0 {
 		slack = min(slack, g.limit/8)
 	}
-	return err == nil && left <= slack && readAll(g.members) == "" && !g.hit()
+	return err == nil && left <= slack && g.empty() && !g.hit()
+}
+
+// empty reports whether nobody lives in the cgroup. The list is opened anew each time:
+// version 1 shows to who keeps it open what it was a moment ago.
+func (g *memoryGroup) empty() bool {
+	members, err := os.ReadFile(filepath.Join(g.path, "cgroup.procs"))
+	return err == nil && len(members) == 0
 }
 
 // readAll reads a small file of the kernel's from its start.
@@ -160,13 +170,14 @@ func readAll(f *os.File) string {
 }
 
 // enter gives the calls by which a process moves itself into the cgroup, and cgroup the
-// descriptor of the one it is born in, or -1. A process that only shares our memory
-// brings none of it along: memory belongs to the cgroup in which it was first used.
+// descriptor of the one it is born in, or -1. A process that still shares our memory
+// brings none of it along: memory belongs to the cgroup in which it was first used. Nor
+// does the kernel kill it then, and us with it: it spares who is in a vfork.
 func (g *memoryGroup) enter() (calls []Call, cgroup int) {
 	if g.kind == memoryCgroup2 {
-		return nil, fdOf(g.dir)
+		return nil, fdOf(g.door)
 	}
-	return []Call{{Name: "enter the memory cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(fdOf(g.members)), text("0"), number(1)}}}, -1
+	return []Call{{Name: "enter the memory cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(fdOf(g.door)), text("0"), number(1)}}}, -1
 }
 
 // A memoryHome is the cgroup under which each call gets one that bounds its memory,
@@ -270,10 +281,13 @@ func (s *starter) bound(born int, h Host) ([]Call, int, error) {
 	limit := s.request.Grant.Limits.Memory
 	if s.group != nil && s.group.memory != nil {
 		if s.plan.memory == memoryUnheld {
-			return nil, born, s.group.memory.set(unlimited)
+			return nil, born, s.group.memory.set(durward.Unlimited)
+		}
+		if err := s.group.memory.set(limit); err != nil {
+			return nil, born, fmt.Errorf("memory limit: %w", err)
 		}
 		s.memory = s.group.memory
-		return nil, born, s.memory.set(limit)
+		return nil, born, nil
 	}
 	if s.plan.memory == memoryUnheld {
 		return nil, born, nil
@@ -289,9 +303,15 @@ func (s *starter) bound(born int, h Host) ([]Call, int, error) {
 	return calls, max(born, own), nil
 }
 
-// outOfMemory reports whether a start failed because its memory was too little.
+// outOfMemory reports whether a start failed because its memory was too little. Short of
+// memory the kernel fails calls with errors of all kinds.
 func (s *starter) outOfMemory(err error) bool {
-	return s.memory != nil && (s.memory.hit() || errors.Is(err, unix.ENOMEM))
+	const short = 64 << 10
+	if s.memory == nil {
+		return false
+	}
+	used, _ := s.memory.used() // what cannot be read is not short
+	return errors.Is(err, unix.ENOMEM) || s.memory.hit() || used+short > s.memory.limit
 }
 
 func tooLittleMemory(err error) error {
@@ -301,8 +321,8 @@ func tooLittleMemory(err error) error {
 	}
 }
 
-// OutOfMemory reports whether the kernel has killed a process of the tree because the
-// limit on its memory was hit. Once Exited is closed it knows about the main process.
+// OutOfMemory reports whether the kernel found the tree to need more memory than it may
+// have. Once Exited is closed it knows about the main process.
 func (p *Process) OutOfMemory() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

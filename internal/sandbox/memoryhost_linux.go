@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -81,7 +80,7 @@ func (h Host) memoryHeldBy(l durward.Limits, c Containment) memoryKind {
 	return kind
 }
 
-// openMemoryHome makes a home in the first hierarchy where a limit is seen to work.
+// openMemoryHome makes a home in the first hierarchy that is seen to work.
 func openMemoryHome() (*memoryHome, error) {
 	h, err2 := openMemoryHome2()
 	if err2 == nil {
@@ -125,12 +124,9 @@ func makeDelegatedHome() (string, *os.File, error) {
 	}
 	var tried []error
 	for parent := tree.own; ; parent = filepath.Dir(parent) {
-		path, lock, err := makeHome(parent)
+		path, lock, err := delegatedBelow(parent)
 		if err == nil {
-			if err = delegate(parent, path); err == nil {
-				return path, lock, nil
-			}
-			err = errors.Join(err, os.Remove(path), lock.Close())
+			return path, lock, nil
 		}
 		tried = append(tried, err)
 		if parent == tree.mount || !strings.HasPrefix(parent, tree.mount) || limited(parent) {
@@ -139,12 +135,23 @@ func makeDelegatedHome() (string, *os.File, error) {
 	}
 }
 
+func delegatedBelow(parent string) (string, *os.File, error) {
+	if !hasMemory(parent, "cgroup.controllers") {
+		return "", nil, fmt.Errorf("%s has no memory controller", parent)
+	}
+	path, lock, err := makeHome(parent)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := delegate(parent, path); err != nil {
+		return "", nil, errors.Join(err, os.Remove(path), lock.Close())
+	}
+	return path, lock, nil
+}
+
 // delegate sees to it that the cgroups below home have the memory controller.
 func delegate(parent, home string) error {
 	if !hasMemory(home, "cgroup.controllers") {
-		if !hasMemory(parent, "cgroup.controllers") {
-			return fmt.Errorf("%s has no memory controller", parent)
-		}
 		if err := writeFile(filepath.Join(parent, subtree), "+memory"); err != nil {
 			return err
 		}
@@ -159,16 +166,23 @@ func hasMemory(cgroup, file string) bool {
 	return slices.Contains(strings.Fields(string(text)), "memory")
 }
 
+// limited reports whether a cgroup has a limit on memory or processor time. One on the
+// number of processes most have, and the call has its own.
 func limited(cgroup string) bool {
-	text, err := os.ReadFile(filepath.Join(cgroup, "memory.max"))
-	return err == nil && strings.TrimSpace(string(text)) != "max"
+	for _, file := range []string{"memory.max", "memory.high", "cpu.max"} {
+		text, err := os.ReadFile(filepath.Join(cgroup, file))
+		if err == nil && !strings.HasPrefix(string(text), "max") {
+			return true
+		}
+	}
+	return false
 }
 
-// tryMemoryHome keeps a home if a limit has an effect in it.
+// tryMemoryHome keeps a home if its cgroups bound memory.
 func tryMemoryHome(h *memoryHome) (*memoryHome, error) {
-	g, err := h.take(probeMemory)
+	g, err := h.take(4 * probeMemory)
 	if err == nil {
-		err = g.overrun()
+		err = g.counts()
 		h.put(g)
 	}
 	if err != nil {
@@ -177,67 +191,91 @@ func tryMemoryHome(h *memoryHome) (*memoryHome, error) {
 	return h, nil
 }
 
-const probeMemory = 4 << 20
+// probeMemory is what a process takes to see that it counts, in a cgroup that allows
+// four times as much. It stays below the limit: each process that the kernel kills for
+// its memory is told to the operator of the machine.
+const probeMemory = 1 << 20
 
-// overrun has the reaper's program take four times the limit, and sees it killed.
-func (g *memoryGroup) overrun() error {
+// counts has the reaper's program take memory, and sees that the cgroup counts it.
+func (g *memoryGroup) counts() error {
+	if err := g.set(4 * probeMemory); err != nil {
+		return err
+	}
 	program, err := reaperProgram()
 	if err != nil {
 		return err
 	}
 	s := &starter{control: -1, status: -1}
-	defer s.closeLent()
 	defer s.closeOwn()
-	if err := s.pipe(&s.control, toChild, unix.O_NONBLOCK); err != nil {
-		return err
-	}
-	block, err := reaperLists{before: []Call{
-		{Name: "take memory", NR: unix.SYS_MMAP, Args: []Arg{
-			number(0), number(4 * probeMemory), number(unix.PROT_READ | unix.PROT_WRITE),
-			number(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_POPULATE), number(-1), number(0),
-		}},
-		{Name: "exit", NR: unix.SYS_EXIT_GROUP, Args: []Arg{number(0)}},
-	}}.encode()
+	defer s.closeLent()
+	place, err := s.taker()
 	if err != nil {
 		return err
 	}
-	if _, err := unix.Write(s.control, block); err != nil {
-		return err
-	}
-	place := []placement{{s.lent[0], reaperControlFD}}
 	list, born := g.enter()
 	list = append(list, s.placed(place, fdOf(program))...)
 	list = append(list, executeReaper(len(place), []string{"durward-probe"}, nil))
 	_, pidfd, err := spawn(context.Background(), 0, born, list)
+	if err == nil {
+		s.closeLent() // or its end would not end our pipe
+		err = g.counted(s.status)
+		kill(pidfd)
+	}
+	reapFailed(pidfd)
+	return err
+}
+
+// taker tells a reaper to take memory, to say so, and to wait for our end.
+func (s *starter) taker() ([]placement, error) {
+	block, err := reaperLists{before: []Call{
+		{Name: "take memory", NR: unix.SYS_MMAP, Args: []Arg{
+			number(0), number(probeMemory), number(unix.PROT_READ | unix.PROT_WRITE),
+			number(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_POPULATE), number(-1), number(0),
+		}},
+		{Name: "say so", NR: unix.SYS_WRITE, Args: []Arg{number(reaperStatusFD), text("."), number(1)}},
+		{Name: "wait for the runtime's end", NR: unix.SYS_PPOLL, Args: []Arg{pollEnd(reaperControlFD), number(1), number(0), number(0)}},
+		{Name: "exit", NR: unix.SYS_EXIT_GROUP, Args: []Arg{number(0)}},
+	}}.encode()
 	if err != nil {
-		reapFailed(pidfd)
-		return err
+		return nil, err
 	}
-	return g.killedWithin(probeTime, pidfd)
+	if err := s.pipe(&s.status, fromChild, unix.O_NONBLOCK); err != nil {
+		return nil, err
+	}
+	if err := s.pipe(&s.control, toChild, unix.O_NONBLOCK); err != nil {
+		return nil, err
+	}
+	_, err = unix.Write(s.control, block)
+	return []placement{{s.lent[0], reaperStatusFD}, {s.lent[1], reaperControlFD}}, err
 }
 
-// killedWithin waits for the end of a process that memory runs out for.
-func (g *memoryGroup) killedWithin(d time.Duration, pidfd int) error {
-	defer closeFDs(pidfd)
-	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(d.Milliseconds())) // an early end kills early
-	kill(pidfd)
-	if err := waitEnd(pidfd); err != nil {
-		return err
+// counted waits until memory has been taken, and looks whether the cgroup knows.
+func (g *memoryGroup) counted(status int) error {
+	said := []unix.PollFd{{Fd: int32(status), Events: unix.POLLIN}}
+	for {
+		_, err := unix.Poll(said, int(probeTime.Milliseconds()))
+		if err == nil {
+			break
+		}
+		if err != unix.EINTR {
+			return err
+		}
 	}
-	if !g.hit() {
-		return errors.New("a limit on memory has no effect")
+	if n, _ := unix.Read(status, make([]byte, 1)); n != 1 { // a reaper that fails says more
+		return errors.New("the probe could not take its memory")
 	}
-	return nil
+	used, err := g.used()
+	if err == nil && used < probeMemory {
+		err = errors.New("the memory of processes is not counted")
+	}
+	return err
 }
 
-// tryMemory sees whether a limit has an effect in the cgroups of a containment.
+// tryMemory sees whether the cgroups of a containment bound memory.
 func (h *cgroupHome) tryMemory() error {
 	c, err := h.take()
 	if err != nil {
 		return err
 	}
-	if err = c.memory.set(probeMemory); err == nil {
-		err = c.memory.overrun()
-	}
-	return errors.Join(err, c.drain(), h.put(c))
+	return errors.Join(c.memory.counts(), c.killAll(), c.drain(), h.put(c))
 }

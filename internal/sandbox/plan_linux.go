@@ -52,8 +52,9 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// Compile judges a request and gives the plan for it. It changes nothing. An error
-// has reason SandboxUnavailable and names what cannot be held.
+// Compile judges a request and gives the plan for it. It changes nothing, but for what
+// is tried once to know whether the kernel bounds memory. An error has reason
+// SandboxUnavailable and names what cannot be held.
 func Compile(r Request, h Host) (Plan, error) {
 	id, err := identify(r.Grant, h, r.Dir)
 	if err != nil {

@@ -172,14 +172,28 @@ func TestEachFailingStepStopsTheStart(t *testing.T) {
 // ourChildren lists our children but for the watchdog, dead ones included.
 func ourChildren(t *testing.T) []string {
 	t.Helper()
-	var left []string
+	_, others := sortChildren(t)
+	return others
+}
+
+func ourWatchdogs(t *testing.T) []string {
+	t.Helper()
+	watchdogs, _ := sortChildren(t)
+	return watchdogs
+}
+
+func sortChildren(t *testing.T) (watchdogs, others []string) {
+	t.Helper()
 	for _, pid := range children(os.Getpid()) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if !strings.HasPrefix(string(line), "durward-watchdog") {
-			left = append(left, fmt.Sprintf("%d %q", pid, line))
+		name := fmt.Sprintf("%d %q", pid, line)
+		if strings.HasPrefix(string(line), "durward-watchdog") {
+			watchdogs = append(watchdogs, name)
+		} else {
+			others = append(others, name)
 		}
 	}
-	return left
+	return watchdogs, others
 }
 
 // The plan is data: compiling twice gives the same text, and it names what happens.

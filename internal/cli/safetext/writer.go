@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Writer makes text safe on its way to another writer, by [Output] or [JSON]. A
-// character may come in pieces: what is left of one waits for the rest, or for Flush.
+// A Writer makes text safe on its way to another writer, by [Output] or [JSON]; where
+// Safe is nil it passes text on as it is. A character may come in pieces: what is left of one waits for the rest, or for Flush.
 type Writer struct {
 	To   io.Writer
 	Safe func(string) string
@@ -16,6 +16,9 @@ type Writer struct {
 
 // Write takes all of text, or gives the error of the writer behind it.
 func (w *Writer) Write(text []byte) (int, error) {
+	if w.Safe == nil {
+		return w.To.Write(text)
+	}
 	all := append(w.rest, text...)
 	end := len(all) - unfinished(all)
 	w.rest = append([]byte(nil), all[end:]...)

@@ -108,11 +108,14 @@ func TestRuntimeThatWillBeKilled(t *testing.T) {
 		return
 	}
 	host := sandbox.ProbeAll().With(sandbox.Containment(os.Getenv("DURWARD_TEST_CONTAINMENT")))
-	e := New(Options{Host: func() sandbox.Host { return host }})
+	e, g := New(Options{Host: func() sandbox.Host { return host }}), confined()
+	if mode := os.Getenv("DURWARD_TEST_MODE"); mode != "" {
+		g.Mode = durward.Mode(mode)
+	}
 	var all sync.WaitGroup
 	for range 8 {
 		c := shell("%s trap '' TERM; wait; wait; sleep %s", escapees(m), m)
-		all.Go(func() { _, _ = e.run(t.Context(), c, confined()) })
+		all.Go(func() { _, _ = e.run(t.Context(), c, g) })
 	}
 	all.Wait()
 }
