@@ -14,8 +14,9 @@ const module = "github.com/durward/durward"
 // leaves stand under every other room and import nothing but each other and the
 // vocabulary.
 var leaves = []string{
-	"internal/audit", "internal/config", "internal/content", "internal/fsroot", "internal/httpedge", "internal/jsonrpc", "internal/jsonx",
-	"internal/netguard", "internal/policy", "internal/sandbox", "internal/schema", "internal/telemetry",
+	"internal/audit", "internal/config", "internal/content", "internal/fsroot", "internal/httpedge", "internal/jsonrpc", "internal/jsonx", "internal/machine",
+	"internal/netguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
+	"internal/telemetry",
 }
 
 // rooms says which rooms the code of a room may import, outermost room first. Every

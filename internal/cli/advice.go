@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/safetext"
 )
 
 // failure describes what came of the call in the words of the command line.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
-	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/safetext"
 )
 
 func (p *program) auditCommand() *cobra.Command {

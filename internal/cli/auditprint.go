@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/durward/durward/internal/audit"
-	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/safetext"
 )
 
 // A recordTable prints one line per record, or one object.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
-	"github.com/durward/durward/internal/cli/safetext"
 	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/policy"
+	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/cli/safetext"
 	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/safetext"
 )
 
 // A failure is an error as people and scripts are told it.

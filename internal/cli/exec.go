@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/cli/safetext"
 	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/policy"
+	"github.com/durward/durward/internal/safetext"
 )
 
 // An execution is one `durward exec`.

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/cli/safetext"
 	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/policy"
+	"github.com/durward/durward/internal/safetext"
 )
 
 // execStatus gives the status of `durward exec` where the command has none of its own.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/safetext"
 )
 
 type linksData struct {

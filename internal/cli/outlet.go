@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/safetext"
 )
 
 // An outlet is standard output or standard error, shared by a command and ourselves:

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/safetext"
 )
 
 const (

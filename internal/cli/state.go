@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/safetext"
 )
 
 // The variables that durward reads.

@@ -1,4 +1,4 @@
-// Package safetext makes text that came from elsewhere safe to show on a terminal.
+// Package safetext makes text that came from elsewhere safe to show, on a terminal or a page.
 //
 // What a reader could not see, or a terminal would obey, is written as an escape:
 //

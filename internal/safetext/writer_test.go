@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/durward/durward/internal/cli/safetext"
+	"github.com/durward/durward/internal/safetext"
 )
 
 // FuzzWriter cuts text in two anywhere: what comes out is the same.
