@@ -2,11 +2,10 @@ package cli
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/durward/durward/internal/machine"
 	"github.com/durward/durward/internal/policy"
 )
 
@@ -21,10 +20,9 @@ func (p *program) host(root string, own ...string) policy.Host {
 			own = append(own, path)
 		}
 	}
-	return policy.Host{
-		Home: p.home(), Workspace: root, Environ: p.env,
-		Resolve: filepath.EvalSymlinks, GitDirs: gitDirs, Own: own,
-	}
+	host := machine.Host(root)
+	host.Home, host.Environ, host.Own = p.home(), p.env, own
+	return host
 }
 
 // blameHome names a HOME that no path below can be judged by, instead of each such path.
@@ -47,43 +45,4 @@ func (p *program) blameHome(err error) error {
 func odd(path string) bool {
 	_, err := os.Stat(path)
 	return err != nil && !errors.Is(err, os.ErrNotExist)
-}
-
-// gitDirs follows the ".git" file of a work tree, "gitdir: PATH", to its directory and
-// on to the one it shares with the other work trees.
-func gitDirs(dir string) []string {
-	own, ok := strings.CutPrefix(firstLine(filepath.Join(dir, ".git")), "gitdir: ")
-	if !ok {
-		return nil
-	}
-	own = under(dir, own)
-	if common := firstLine(filepath.Join(own, "commondir")); common != "" {
-		return []string{own, under(own, common)}
-	}
-	return []string{own}
-}
-
-func under(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
-}
-
-// firstLine gives the first line of a regular file, or "".
-func firstLine(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 4096))
-	if err != nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	return strings.TrimRight(line, "\r")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/durward/durward"
 )
 
-// Flags change the built-in policy of `durward exec`. The zero value changes nothing.
+// Flags change the built-in policy of a door. The zero value changes nothing.
 type Flags struct {
 	// Read and Write are absolute paths that exist. Nothing in them is expanded.
 	Read, Write []string
@@ -15,6 +15,8 @@ type Flags struct {
 	// Level runs at exactly this level and asks only for what it is made of. LevelAuto
 	// means the best there is.
 	Level durward.Level
+	// Limits are the door's own; a zero member means the usual default.
+	Limits durward.Limits
 }
 
 // Default gives the policy of a command for which nobody wrote one: it reads the system
@@ -25,7 +27,7 @@ type Flags struct {
 // firm. With a level nothing steps down. The error is that of [Compile]; the file of
 // its places is the flag at fault.
 func Default(host Host, flags Flags) (*Policy, error) {
-	doc := &Document{Mode: durward.ReadOnly}
+	doc := &Document{Mode: durward.ReadOnly, Limits: flags.Limits}
 	doc.Filesystem.Read = flagTexts("", setSystem)
 	if host.Workspace != "" {
 		doc.Filesystem.Read = append(doc.Filesystem.Read, flagTexts("--root", "${workspace}")...)

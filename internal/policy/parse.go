@@ -30,6 +30,16 @@ func Parse(file string, data []byte) (*Document, error) {
 	return r.doc, nil
 }
 
+// Read is [Parse] for the mapping of a policy inside a document that has been parsed.
+func Read(n *config.Node) (*Document, error) {
+	r := &reader{doc: &Document{Where: n.Where}}
+	r.members(n, "", r.sandbox())
+	if err := r.Err(); err != nil {
+		return nil, invalid(err)
+	}
+	return r.doc, nil
+}
+
 // invalid gives err, which is nil or made of problems, its reason.
 func invalid(err error) error {
 	problems := config.ProblemsOf(err)

@@ -7,53 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/durward/durward"
 )
 
-// Limits of the variables that a request brings.
-const (
-	maxEnvEntries    = 64
-	maxEnvNameBytes  = 64
-	maxEnvValueBytes = 4 << 10
-	maxEnvBytes      = 16 << 10
-)
-
 var envName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
-
-// CheckEnv judges the form of the variables that a request brings. An error has reason
-// BadEnvName.
-func CheckEnv(env map[string]string) error {
-	if len(env) > maxEnvEntries {
-		return badEnv("%d variables are more than %d", len(env), maxEnvEntries)
-	}
-	total := 0
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		value := env[name]
-		switch {
-		case len(name) > maxEnvNameBytes || !envName().MatchString(name):
-			return badEnv("%.64q is not a name of a variable", name)
-		case len(value) > maxEnvValueBytes:
-			return badEnv("the value of %s is longer than %d bytes", name, maxEnvValueBytes)
-		case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-			return badEnv("the value of %s holds a control character", name)
-		}
-		total += len(name) + len(value)
-	}
-	if total > maxEnvBytes {
-		return badEnv("the variables have %d bytes, more than %d", total, maxEnvBytes)
-	}
-	return nil
-}
-
-func badEnv(format string, args ...any) error {
-	return &durward.Error{
-		Reason: durward.BadEnvName, Op: "read env", Rule: "env",
-		Hint: "send few and short variables, named by letters, digits and _", Err: fmt.Errorf(format, args...),
-	}
-}
 
 // Fixed are the variables that every command of a page gets. Nobody can override
 // them.
@@ -110,6 +68,17 @@ func requested(env map[string]string, allowed []string) (map[string]string, erro
 		}
 	}
 	return kept, nil
+}
+
+// listed keeps the variables that a page names.
+func listed(env map[string]string, names []string) map[string]string {
+	kept := map[string]string{}
+	for name, value := range env {
+		if slices.Contains(names, name) {
+			kept[name] = value
+		}
+	}
+	return kept
 }
 
 // merged puts maps on top of each other; later ones win.

@@ -35,6 +35,10 @@ func (r Rules) Decide(c durward.Call, t durward.Tool) durward.Decision {
 	if err != nil {
 		return denied(err)
 	}
+	component := c.Surface == ComponentSurface
+	if component {
+		c.Env = listed(c.Env, page.frontmatter.Env)
+	}
 	env, err := requested(c.Env, page.allows())
 	if err != nil {
 		return denied(err)
@@ -48,6 +52,9 @@ func (r Rules) Decide(c durward.Call, t durward.Tool) durward.Decision {
 	d.PolicyHash = hashOf(d.PolicyHash, page.hash)
 	d.Grant.Env = r.environment(env, d.Grant.Env)
 	d.Grant.PrivateDir = nil
+	if component {
+		d.Grant.Keep = durward.KeepHead // what it prints beyond its limit is left out
+	}
 	return d
 }
 
