@@ -33,6 +33,14 @@ func (kernel) dir(root int, name string) (int, error) {
 	return fd, nil
 }
 
+func (kernel) plainDir(root int, name string) (int, error) {
+	fd, err := openat2With(root, name, listFlags, unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return settle(err, walker{}.plainDir, root, name)
+	}
+	return fd, nil
+}
+
 // peekRegular looks at the file through a descriptor that can do nothing else.
 func peekRegular(root int, name string) error {
 	fd, err := openat2(root, name, unix.O_PATH|unix.O_CLOEXEC)
@@ -65,7 +73,12 @@ func settle(err error, walk func(root int, name string) (int, error), root int, 
 }
 
 func openat2(root int, name string, flags uint64) (int, error) {
-	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	return openat2With(root, name, flags, 0)
+}
+
+// openat2With adds to how a name is resolved.
+func openat2With(root int, name string, flags, resolve uint64) (int, error) {
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | resolve}
 	for {
 		fd, err := unix.Openat2(root, name, &how)
 		if err != unix.EINTR {

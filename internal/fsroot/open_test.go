@@ -217,6 +217,48 @@ func TestOpenDir(t *testing.T) {
 	})
 }
 
+func TestOpenPlainDirFollowsNothing(t *testing.T) {
+	tr := newTree(t)
+	tests := []struct {
+		path   string
+		reason durward.Reason
+	}{
+		{".", ""},
+		{"sub", ""},
+		{"sub/deep/../", ""},
+		{"a.txt", durward.NotADirectory},
+		{"a.txt/x", durward.NotADirectory},
+		{"fifo", durward.NotADirectory},
+		{"nothing", durward.FileNotFound},
+		{"..", durward.OutsideRoot},
+		{"/", durward.OutsideRoot},
+		{"", durward.EmptyPath},
+		{"indir", durward.SymlinkTarget},
+		{"indir/", durward.SymlinkTarget},
+		{"indir/deep", durward.SymlinkTarget},
+		{"in", durward.SymlinkTarget},
+		{"loop", durward.SymlinkTarget},
+		{"dangling", durward.SymlinkTarget},
+		{"outdir", durward.SymlinkTarget},
+		{"slash", durward.SymlinkTarget},
+		{"abs", durward.SymlinkTarget},
+	}
+	eachOpener(t, func(t *testing.T, by opener) {
+		r := open(t, tr.root, by)
+		for _, tt := range tests {
+			d, err := r.OpenPlainDir(tt.path, Rules{})
+			if tt.reason == "" {
+				must(t, err)
+				must(t, d.Close())
+				continue
+			}
+			if durward.ReasonOf(err) != tt.reason || d != nil {
+				t.Errorf("%q: %v, want %s", tt.path, err, tt.reason)
+			}
+		}
+	})
+}
+
 func TestLinksAreCountedAsTheKernelCounts(t *testing.T) {
 	tr := newTree(t)
 	tr.file(t, "end", "end")

@@ -25,6 +25,8 @@ type opener interface {
 	file(root int, name string) (int, error)
 	// dir opens a directory for reading.
 	dir(root int, name string) (int, error)
+	// plainDir does the same without following a link anywhere in name.
+	plainDir(root int, name string) (int, error)
 }
 
 // Open opens dir as a root. Symbolic links on the way to it are followed; what it is
@@ -89,15 +91,25 @@ func (f *File) PhysicalPath() (string, error) {
 // OpenDir opens a directory for reading; a command can be started in it by its
 // descriptor. "." is the root itself. The caller closes it.
 func (r *Root) OpenDir(name string, rules Rules) (*os.File, error) {
-	fd, err := r.openDir(name, rules)
+	return r.openDir(name, rules, r.by.dir)
+}
+
+// OpenPlainDir is OpenDir for a name in which no component may be a link, wherever it
+// leads. A tree that is walked by it is a tree: no directory is met twice.
+func (r *Root) OpenPlainDir(name string, rules Rules) (*os.File, error) {
+	return r.openDir(name, rules, r.by.plainDir)
+}
+
+func (r *Root) openDir(name string, rules Rules, open func(root int, name string) (int, error)) (*os.File, error) {
+	fd, err := r.openJudged(name, rules, open)
 	if err != nil {
 		return nil, fail("dir.open", name, err)
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-func (r *Root) openDir(name string, rules Rules) (int, error) {
-	fd, err := r.lead(name, r.by.dir)
+func (r *Root) openJudged(name string, rules Rules, open func(root int, name string) (int, error)) (int, error) {
+	fd, err := r.lead(name, open)
 	if err != nil {
 		return -1, err
 	}
@@ -108,7 +120,7 @@ func (r *Root) openDir(name string, rules Rules) (int, error) {
 	return fd, nil
 }
 
-// lead opens name with one of the opener's two ways.
+// lead opens name with one of the opener's ways.
 func (r *Root) lead(name string, open func(root int, name string) (int, error)) (int, error) {
 	if err := checkName(name); err != nil {
 		return -1, err

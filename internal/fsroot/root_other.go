@@ -36,6 +36,11 @@ func (*Root) OpenDir(name string, _ Rules) (*os.File, error) {
 	return nil, refuseAll("dir.open", name)
 }
 
+// OpenPlainDir refuses.
+func (*Root) OpenPlainDir(name string, _ Rules) (*os.File, error) {
+	return nil, refuseAll("dir.open", name)
+}
+
 // WriteFile refuses.
 func (*Root) WriteFile(_ context.Context, name string, _ io.Reader, _ WriteOptions) (int64, error) {
 	return 0, refuseAll("file.write", name)

@@ -25,7 +25,7 @@ var errMoved = errors.New("the tree changed while it was walked")
 type walker struct{}
 
 func (walker) file(root int, name string) (int, error) {
-	return attempt(root, name, func(w *walk) (int, error) {
+	return attempt(root, name, maxLinks, func(w *walk) (int, error) {
 		if w.leaf == "" || !isRegular(&w.leafStat) {
 			return -1, refusal(durward.NotRegularFile)
 		}
@@ -34,18 +34,29 @@ func (walker) file(root int, name string) (int, error) {
 }
 
 func (walker) dir(root int, name string) (int, error) {
-	return attempt(root, name, func(w *walk) (int, error) {
-		if w.leaf != "" {
-			return -1, unix.ENOTDIR
-		}
-		return openat(w.here(), ".", listFlags)
-	})
+	return attempt(root, name, maxLinks, openEnd)
+}
+
+func (walker) plainDir(root int, name string) (int, error) {
+	fd, err := attempt(root, name, 0, openEnd)
+	if err == unix.ELOOP {
+		return -1, refusal(durward.SymlinkTarget)
+	}
+	return fd, err
+}
+
+// openEnd opens the directory that a walk has come to.
+func openEnd(w *walk) (int, error) {
+	if w.leaf != "" {
+		return -1, unix.ENOTDIR
+	}
+	return openat(w.here(), ".", listFlags)
 }
 
 // attempt walks and opens, from the start again while the tree changes under it.
-func attempt(root int, name string, open func(*walk) (int, error)) (int, error) {
+func attempt(root int, name string, links int, open func(*walk) (int, error)) (int, error) {
 	for range maxAttempts {
-		fd, err := walkOnce(root, name, open)
+		fd, err := walkOnce(root, name, links, open)
 		if err != errMoved {
 			return fd, err
 		}
@@ -53,8 +64,8 @@ func attempt(root int, name string, open func(*walk) (int, error)) (int, error) 
 	return -1, refusal(durward.OutsideRoot)
 }
 
-func walkOnce(root int, name string, open func(*walk) (int, error)) (int, error) {
-	w := &walk{dirs: []int{root}}
+func walkOnce(root int, name string, links int, open func(*walk) (int, error)) (int, error) {
+	w := &walk{dirs: []int{root}, links: links}
 	defer w.close()
 	if err := w.take(name); err != nil {
 		return -1, err
@@ -69,7 +80,7 @@ func walkOnce(root int, name string, open func(*walk) (int, error)) (int, error)
 type walk struct {
 	dirs  []int    // the way here; dirs[0] is the root and not ours to close
 	rest  []string // components still to go, the next one last
-	links int      // links followed so far
+	links int      // links that may still be followed
 
 	// leaf is set when the walk ended at something other than a directory.
 	leaf     string
@@ -160,7 +171,7 @@ func (w *walk) enter(name string) error {
 }
 
 func (w *walk) follow(name string) error {
-	if w.links++; w.links > maxLinks {
+	if w.links--; w.links < 0 {
 		return unix.ELOOP
 	}
 	buf := make([]byte, maxNameBytes+1)
