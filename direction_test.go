@@ -14,7 +14,7 @@ const module = "github.com/durward/durward"
 // leaves stand under every other room and import nothing but each other and the
 // vocabulary.
 var leaves = []string{
-	"internal/audit", "internal/config", "internal/fsroot", "internal/httpedge", "internal/jsonrpc", "internal/jsonx",
+	"internal/audit", "internal/config", "internal/dirlock", "internal/fsroot", "internal/httpedge", "internal/jsonrpc", "internal/jsonx",
 	"internal/netguard", "internal/policy", "internal/sandbox", "internal/schema", "internal/telemetry",
 }
 
