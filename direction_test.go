@@ -14,8 +14,8 @@ const module = "github.com/durward/durward"
 // leaves stand under every other room and import nothing but each other and the
 // vocabulary.
 var leaves = []string{
-	"internal/audit", "internal/config", "internal/content", "internal/fsroot", "internal/httpedge", "internal/jsonrpc", "internal/jsonx", "internal/machine",
-	"internal/netguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
+	"internal/audit", "internal/config", "internal/content", "internal/dirlock", "internal/fsroot", "internal/httpedge",
+	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/netguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
 	"internal/telemetry",
 }
 

@@ -164,7 +164,8 @@ type Limits struct {
 	Grace time.Duration
 	// CPU is processor time, user and system, of the whole tree.
 	CPU time.Duration
-	// Memory is resident bytes of the whole tree.
+	// Memory is bytes of memory of the whole tree: all that the kernel charges it with
+	// where it keeps the limit, else what is resident.
 	Memory int64
 	// AddressSpace is bytes of address space per process; it has no default.
 	AddressSpace int64

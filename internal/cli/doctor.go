@@ -55,6 +55,7 @@ func (p *program) doctorCommand() *cobra.Command {
 }
 
 func (p *program) doctor(ctx context.Context, policyFile string) error {
+	p.idle = true // it waits for the one command that it tries
 	data := doctorData{
 		Levels: levels(sandbox.ProbeAll(), os.DirFS("/proc/sys")),
 		Checks: []checkData{p.checkConfig(), p.checkState(), p.checkLog(ctx), p.checkCall(ctx)},
@@ -186,7 +187,7 @@ func (p *program) try(ctx context.Context, program string) error {
 	if err != nil {
 		return p.blameHome(err)
 	}
-	h, err := build(builtIn, trialRecorder{})
+	h, err := p.build(builtIn, trialRecorder{})
 	if err != nil {
 		return err
 	}

@@ -310,7 +310,7 @@ func (x *execution) sayWhatIsWeak() {
 
 // preview prints what would be decided.
 func (x *execution) preview(ctx context.Context) error {
-	h, err := build(x.policy, noRecord{})
+	h, err := x.build(x.policy, noRecord{})
 	if err != nil {
 		return err
 	}

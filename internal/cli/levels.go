@@ -21,6 +21,10 @@ func levels(host sandbox.Host, system fs.FS) []levelData {
 		}
 	}
 	zero.Trials = append(zero.Trials, trial("userns", "the kernel counts the processes of a call", host.UserNamespaceErr, system))
+	if zero.Available {
+		_, err := host.Memory()
+		zero.Trials = append(zero.Trials, trial("memory", "the kernel bounds the memory of a call", err, system))
+	}
 	return []levelData{zero, {Level: 1, Detail: "not in this build"}, {Level: 2, Detail: "not in this build"}}
 }
 
@@ -59,6 +63,8 @@ func settingFor(name string, err error, system fs.FS) string {
 	switch name {
 	case string(sandbox.PIDNamespace), "userns":
 		return namespaceFix(system)
+	case "memory":
+		return "run it as root, or under systemd-run --user --scope -p Delegate=yes; until then memory is looked at now and then"
 	case string(sandbox.Cgroup):
 		if errors.Is(err, fs.ErrPermission) {
 			return "run it under systemd-run --user --scope -p Delegate=yes, or as root"

@@ -21,6 +21,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/durward/durward/internal/safetext"
+	"github.com/durward/durward/internal/sandbox"
 )
 
 // A program is one start of durward with all that it was given.
@@ -37,6 +40,8 @@ type program struct {
 	// configFile is the configuration that somebody named; systemConfig is the folder
 	// of the machine's own.
 	configFile, systemConfig string
+	// idle is set once commands could have run and none does any more.
+	idle bool
 	// told is set once an error was told.
 	told bool
 	// command is the command that runs, "audit tail"; it names the schema of its JSON.
@@ -48,7 +53,18 @@ type program struct {
 func Main(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{version: version, stdin: stdin, env: environ(os.Environ()), dir: syscall.Getwd, systemConfig: systemConfigDir()}
 	p.stdout, p.stderr = outlets(stdout, stderr)
-	return p.main(ctx, args)
+	status := p.main(ctx, args)
+	if p.idle {
+		p.release()
+	}
+	return status
+}
+
+// release frees what was found on this machine, which a process does once.
+func (p *program) release() {
+	if err := sandbox.Probe().Release(); err != nil {
+		p.note("warning: something was left behind: %s", safetext.Line(err.Error()))
+	}
 }
 
 func environ(list []string) map[string]string {

@@ -3,15 +3,26 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/durward/durward/internal/sandbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+		if err := sandbox.Probe().Release(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = max(status, 1)
+		}
+		os.Exit(status)
+	}))
+}
 
 // A run is what one command line printed.
 type run struct {

@@ -20,6 +20,7 @@ type house struct {
 	gate    *gate
 	log     *audit.Log // nil where nothing is to be run
 	witness *witness
+	program *program
 }
 
 // commandTool runs a command.
@@ -47,7 +48,7 @@ func (p *program) open(policy core.Policy) (*house, error) {
 	if err != nil {
 		return nil, unwritable(err)
 	}
-	h, err := build(policy, log)
+	h, err := p.build(policy, log)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -65,8 +66,8 @@ func unwritable(err error) error {
 	return err
 }
 
-func build(policy core.Policy, recorder core.Recorder) (*house, error) {
-	h := &house{engine: process.New(process.Options{}), witness: &witness{Recorder: recorder}}
+func (p *program) build(policy core.Policy, recorder core.Recorder) (*house, error) {
+	h := &house{engine: process.New(process.Options{}), witness: &witness{Recorder: recorder}, program: p}
 	h.gate = &gate{Engine: h.engine}
 	runtime, err := core.New(core.Options{
 		Source: catalogue, Policy: policy, Recorder: h.witness,
@@ -79,10 +80,12 @@ func build(policy core.Policy, recorder core.Recorder) (*house, error) {
 	return h, nil
 }
 
-// close waits for the calls in flight and frees everything.
+// close waits for the calls in flight and frees everything but what the program keeps
+// to its end.
 func (h *house) close() error {
 	h.Shutdown(context.Background())
-	err := errors.Join(h.engine.Close(), sandbox.Probe().Release())
+	err := h.engine.Close()
+	h.program.idle = true
 	if h.log != nil {
 		err = errors.Join(err, h.log.Close())
 	}

@@ -10,49 +10,35 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward/internal/dirlock"
 )
 
 const homePrefix = "durward-"
 
 // makeHome makes a directory for our cgroups below parent, locks it, and removes the
-// homes that runtimes which were killed have left there. A home is locked while its
-// runtime lives: a process id would not tell, since the other runtime may live in
-// another process-id namespace.
+// homes that runtimes which were killed have left there.
 func makeHome(parent string) (path string, lock *os.File, err error) {
 	sweepHomes(parent)
 	path = filepath.Join(parent, homePrefix+rand.Text())
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return "", nil, err
 	}
-	if lock, err = lockHome(path); err != nil {
+	if lock, err = dirlock.Lock(path); err != nil {
 		_ = os.Remove(path)
 	}
 	return path, lock, err
 }
 
-func lockHome(path string) (*os.File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(fdOf(f), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, os.NewSyscallError("flock", err)
-	}
-	return f, nil
-}
-
 func sweepHomes(parent string) {
 	homes, _ := filepath.Glob(filepath.Join(parent, homePrefix+"*"))
 	for _, home := range homes {
-		info, err := os.Stat(home)
-		if err != nil || time.Since(info.ModTime()) < time.Second {
-			continue // its runtime may be about to lock it
+		if !dirlock.Settled(home) {
+			continue
 		}
-		lock, err := lockHome(home)
+		lock, err := dirlock.Lock(home)
 		if err != nil {
 			continue
 		}

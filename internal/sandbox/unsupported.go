@@ -32,6 +32,9 @@ type Trial struct {
 // With gives the host as it would be if only that containment worked.
 func (h Host) With(Containment) Host { return h }
 
+// Memory refuses.
+func (h Host) Memory() (string, error) { return "", refuse() }
+
 // Release has nothing to free.
 func (h Host) Release() error { return nil }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/dirlock"
 )
 
 // A scratch holds the private directories of the calls of one runtime, each of which
@@ -111,7 +112,7 @@ func (s *scratch) found() error {
 	if made != nil && !errors.Is(made, fs.ErrExist) {
 		return made
 	}
-	lock, err := lockDir(dir)
+	lock, err := dirlock.Lock(dir)
 	if err == nil {
 		if err = lock.Chmod(0o711); err == nil {
 			s.lock = lock
@@ -130,10 +131,10 @@ func (s *scratch) sweep() {
 	deadline := time.Now().Add(sweepTime)
 	left, _ := filepath.Glob(filepath.Join(s.parent, scratchPrefix+"*"))
 	for _, dir := range left {
-		if !old(dir) {
+		if !dirlock.Settled(dir) {
 			continue
 		}
-		if lock, err := lockDir(dir); err == nil {
+		if lock, err := dirlock.Lock(dir); err == nil {
 			sweepDir(lock, deadline)
 			lock.Close()
 		}

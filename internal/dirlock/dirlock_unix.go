@@ -1,18 +1,17 @@
 //go:build unix
 
-package process
+package dirlock
 
 import (
 	"errors"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// lockDir opens a directory of our own user and locks it; the lock ends with the
-// file, and with us.
-func lockDir(path string) (*os.File, error) {
+// Lock opens a directory of our own user and locks it; the lock ends with the file,
+// and with us. It does not wait, and follows no link in the last place of the path.
+func Lock(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -30,11 +29,4 @@ func lockDir(path string) (*os.File, error) {
 		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 	}
 	return f, nil
-}
-
-// old reports whether a directory has stood for a moment: its maker has had the time
-// to lock it.
-func old(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && time.Since(info.ModTime()) > time.Second
 }
