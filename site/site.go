@@ -212,7 +212,7 @@ func (b *builder) runtime() (*core.Runtime, error) {
 
 func (b *builder) door(runtime *core.Runtime) (http.Handler, error) {
 	o := doorsite.Options{
-		Runtime: runtime, Files: b.resolver, Tools: describe, DataEnvelope: b.config.DataEnvelope, Logger: b.config.Logger,
+		Runtime: runtime, Files: b.resolver, Describe: describe, DataEnvelope: b.config.DataEnvelope, Logger: b.config.Logger,
 		Rules: httpedge.Rules{Hosts: b.config.AllowedHosts, Origins: b.config.AllowedOrigins},
 	}
 	if len(b.config.Tokens) > 0 {
@@ -233,32 +233,24 @@ func components(document []byte) []doorsite.Component {
 }
 
 // describe says in words what a page allows.
-func describe(path string, document []byte) []render.Tool {
+func describe(path string, document []byte) render.Document {
+	d := render.Document{Path: path, Text: document, Body: pages.BodyOffset(document)}
 	f, err := pages.ParseFrontmatter(path, document)
-	if err != nil {
-		return nil
+	if durward.ReasonOf(err) == durward.BadFrontmatter {
+		_, _, d.Problem = doorsite.Fault(err)
 	}
-	var list []render.Tool
 	for _, s := range f.Tools {
-		list = append(list, render.Tool{Words: words(s), Locked: s.Locked})
+		tool := render.Tool{Locked: s.Locked}
+		for _, p := range s.Parts {
+			tool.Words = append(tool.Words, render.Word{Kind: wordKinds[p.Kind], Text: p.Text})
+		}
+		d.Tools = append(d.Tools, tool)
 	}
-	return list
+	return d
 }
 
-// words gives a spec as a person would write the command.
-func words(s pages.ToolSpec) []string {
-	list := make([]string, len(s.Parts))
-	for i, p := range s.Parts {
-		switch p.Kind {
-		case pages.Placeholder:
-			list[i] = "{" + p.Text + "}"
-		case pages.Pattern:
-			list[i] = "/" + p.Text + "/"
-		default:
-			list[i] = p.Text
-		}
-	}
-	return list
+var wordKinds = map[pages.PartKind]render.WordKind{
+	pages.Literal: render.Fixed, pages.Placeholder: render.Any, pages.Pattern: render.Matched,
 }
 
 func badConfig(why string) error {

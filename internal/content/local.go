@@ -97,7 +97,7 @@ func (l *Local) open(name string) (*Content, error) {
 		return nil, err
 	}
 	return &Content{
-		Body: f, Path: name, Dir: filepath.Dir(physical), Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info),
+		Body: f, Path: name, Dir: filepath.Dir(physical), Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info, time.Now()),
 	}, nil
 }
 
@@ -134,8 +134,8 @@ func (l *Local) hides(f *fsroot.File, physical string) bool {
 // tell it from the next version: clocks of file systems are coarse.
 const settled = time.Second
 
-func keyOf(i fsroot.Info) string {
-	if time.Since(i.Changed) < settled {
+func keyOf(i fsroot.Info, now time.Time) string {
+	if now.Sub(i.Changed) < settled {
 		return ""
 	}
 	return fmt.Sprintf("%x-%x-%x-%x-%x", i.Device, i.Inode, i.Size, i.Modified.UnixNano(), i.Changed.UnixNano())

@@ -100,10 +100,11 @@ func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, 
 
 // rendered gives a page for people.
 func (d *door) rendered(r *http.Request, clean string, c *content.Content, in reading) (reading, error) {
-	p := render.Document{Path: c.Path, URL: "http://" + r.Host + "/" + clean, Text: in.body}
-	if d.Tools != nil {
-		p.Tools = d.Tools(c.Path, in.body)
+	p := render.Document{Path: c.Path, Text: in.body}
+	if d.Describe != nil {
+		p = d.Describe(c.Path, in.body)
 	}
+	p.Site = "http://" + r.Host
 	var html bytes.Buffer
 	show := render.Page
 	if clean == "" {
@@ -206,4 +207,3 @@ func serve(w http.ResponseWriter, r *http.Request, in reading) {
 func unreadable(err error) error {
 	return &durward.Error{Reason: durward.FileIO, Op: "read page", Err: err}
 }
-

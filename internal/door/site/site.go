@@ -30,8 +30,9 @@ type Options struct {
 	// to it.
 	Runtime *core.Runtime
 	Files   content.Resolver
-	// Tools describes for people what a page allows. Nil describes nothing.
-	Tools func(path string, document []byte) []render.Tool
+	// Describe tells for people what a page allows and where its text begins. Nil shows
+	// the page as it is.
+	Describe func(path string, document []byte) render.Document
 	// Components finds the blocks of a page that are replaced by the output of their
 	// code. Nil serves them as they are written.
 	Components func(document []byte) []Component

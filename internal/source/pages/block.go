@@ -18,6 +18,16 @@ type block struct {
 	end    int // offset of what follows the block
 }
 
+// BodyOffset tells where the text of a page begins: behind its frontmatter, if it has
+// any.
+func BodyOffset(document []byte) int {
+	b, ok := findBlock(document)
+	if !ok {
+		return 0
+	}
+	return b.end
+}
+
 var delimiters = []struct {
 	line   string
 	format config.Format

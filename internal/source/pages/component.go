@@ -23,11 +23,7 @@ const fence = "```"
 func Components(document []byte) []Component {
 	var found []Component
 	var open marker
-	at := 0
-	if b, ok := findBlock(document); ok {
-		at = b.end
-	}
-	for at < len(document) {
+	for at := BodyOffset(document); at < len(document); {
 		line, rest := cutLine(document[at:])
 		next := len(document) - len(rest)
 		switch {
