@@ -60,6 +60,24 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return p.connect(ctx, network, addrs)
 }
 
+// Check refuses what can be refused without asking anybody: a host or port that the rules
+// do not allow, and a host that is an address which may not be reached. What it lets pass
+// may still be refused when it is dialled.
+func (d *Dialer) Check(t Target) error {
+	p, err := d.permit(t)
+	if err != nil {
+		return err
+	}
+	addr, literal := t.Host.Addr()
+	if !literal {
+		return nil
+	}
+	if err := p.judge(addr); err != nil {
+		return t.fail(durward.AddressRefused, err)
+	}
+	return nil
+}
+
 // A permit is a target that may be connected to, as far as its host and port go.
 type permit struct {
 	*Dialer

@@ -138,6 +138,39 @@ func TestDial(t *testing.T) {
 	}
 }
 
+// What is refused before a lookup is refused by the dial, and for the same reason.
+func TestCheckAsksNobody(t *testing.T) {
+	names := answering([]string{"127.0.0.1"})
+	d := &Dialer{Allow: mustAllow(t, "db.test:5432", "10.1.2.3:5432"), AnyHostPorts: []uint16{80}, Resolver: names}
+	for _, tt := range []struct {
+		host   Host
+		port   uint16
+		reason durward.Reason
+	}{
+		{"db.test", 5432, ""},
+		{"any.test", 80, ""},
+		{"93.184.216.34", 80, ""},
+		{"10.1.2.3", 5432, ""},
+		{"10.1.2.3", 80, durward.AddressRefused},
+		{"::ffff:10.1.2.3", 80, durward.AddressRefused},
+		{"64:ff9b::a01:203", 80, durward.AddressRefused},
+		{"db.test", 81, durward.HostDenied},
+		{"localhost", 80, durward.HostDenied},
+		{"x.internal", 80, durward.HostDenied},
+	} {
+		target := Target{tt.host, tt.port}
+		if err := d.Check(target); durward.ReasonOf(err) != tt.reason {
+			t.Errorf("%s: %v, want %s", target, err, tt.reason)
+		}
+		if tt.reason != "" {
+			wantReason(t, dial(t, d, target.String()), tt.reason)
+		}
+	}
+	if n := names.asked.Load(); n != 0 {
+		t.Errorf("a resolver was asked %d times", n)
+	}
+}
+
 // Address encodings: whatever the spelling, the listener on 127.0.0.1 hears nothing.
 func TestAddressEncodings(t *testing.T) {
 	ln := listen(t, "127.0.0.1", 0)

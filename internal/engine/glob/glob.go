@@ -139,8 +139,8 @@ func (p *prepared) open(path string) error {
 		return dirError(durward.DirDenied, errors.New("the directory of the call is outside the root"))
 	}
 	p.base = filepath.ToSlash(below)
-	if !p.sight.shows(p.physical(p.base)) {
-		return dirError(durward.DirDenied, errors.New("the policy does not show the directory of the call"))
+	if (p.base != "." && p.engine.Hidden(p.base)) || !p.sight.shows(p.physical(p.base)) {
+		return dirError(durward.DirDenied, errors.New("the directory of the call is hidden, or the policy does not show it"))
 	}
 	p.dir, err = p.engine.root.OpenPlainDir(p.base, rules)
 	switch reason := durward.ReasonOf(err); reason {

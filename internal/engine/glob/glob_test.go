@@ -304,7 +304,7 @@ func TestUnreadableDirectoriesAreCounted(t *testing.T) {
 func TestRefusedCalls(t *testing.T) {
 	top := temp(t)
 	root := filepath.Join(top, "root")
-	plant(t, top, "root/sub/x", "root/link -> sub", "root/file", "outside/x", "root-old/x")
+	plant(t, top, "root/sub/x", "root/link -> sub", "root/file", "root/.git/x", "outside/x", "root-old/x")
 	e := engine(t, Options{Root: root})
 	for _, tt := range []struct {
 		name, dir string
@@ -320,6 +320,7 @@ func TestRefusedCalls(t *testing.T) {
 		{"absolute", root, []string{"glob", "/etc/*"}, durward.OutsideRoot, durward.Denied},
 		{"a directory outside", filepath.Join(top, "outside"), []string{"glob", "*"}, durward.DirDenied, 0},
 		{"a directory beside", filepath.Join(top, "root-old"), []string{"glob", "*"}, durward.DirDenied, 0},
+		{"a hidden directory", filepath.Join(root, ".git"), []string{"glob", "*"}, durward.DirDenied, 0},
 		{"no directory", "", []string{"glob", "*"}, durward.DirDenied, 0},
 		{"a relative directory", "sub", []string{"glob", "*"}, durward.DirDenied, 0},
 		{"a directory that is gone", filepath.Join(root, "gone"), []string{"glob", "*"}, durward.DirUnavailable, 0},
