@@ -39,7 +39,7 @@ func main() {
 	if *quick {
 		*rounds = max(*rounds/10, 1)
 	}
-	for _, measure := range []func(rounds int, quick bool) error{spawns, audits, kills, memory, startup} {
+	for _, measure := range []func(rounds int, quick bool) error{spawns, audits, kills, memory, startup, web} {
 		if err := measure(*rounds, *quick); err != nil {
 			printTable()
 			fmt.Fprintln(os.Stderr, "bench:", err)

@@ -194,7 +194,12 @@ func (b *builder) runtime() (*core.Runtime, error) {
 	}
 	engine := &page.Engine{Programs: b.programs, BuiltIn: map[string]core.Engine{}}
 	if b.root != "" {
-		engine.BuiltIn["glob"] = glob.New(glob.Options{Root: b.root, MaxItems: b.config.Limits.ListItems})
+		listing, err := glob.New(glob.Options{Root: b.root, MaxItems: b.config.Limits.ListItems})
+		if err != nil {
+			return nil, err
+		}
+		b.closers = append(b.closers, listing)
+		engine.BuiltIn["glob"] = listing
 	}
 	if b.config.HTTP.Enabled {
 		engine.BuiltIn["curl"] = fetch.New(fetch.Options{Ports: b.config.HTTP.Ports})
