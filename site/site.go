@@ -20,6 +20,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
@@ -194,7 +195,7 @@ func (b *builder) runtime() (*core.Runtime, error) {
 	}
 	engine := &page.Engine{Programs: b.programs, BuiltIn: map[string]core.Engine{}}
 	if b.root != "" {
-		listing, err := glob.New(glob.Options{Root: b.root, MaxItems: b.config.Limits.ListItems})
+		listing, err := glob.New(glob.Options{Root: b.root, MaxItems: b.config.Limits.ListItems, Hidden: b.hides})
 		if err != nil {
 			return nil, err
 		}
@@ -213,6 +214,12 @@ func (b *builder) runtime() (*core.Runtime, error) {
 		Recorder: b.recorder, Engines: map[string]core.Engine{pages.Engine: engine},
 		MaxConcurrent: b.config.MaxConcurrent, MaxQueue: b.config.MaxQueue,
 	})
+}
+
+// hides tells of a path below the root that no page can be named by it.
+func (b *builder) hides(path string) bool {
+	clean, err := content.CleanPath(path)
+	return err != nil || clean != path || slices.Contains(b.config.Hidden, filepath.Join(b.root, filepath.FromSlash(path)))
 }
 
 func (b *builder) door(runtime *core.Runtime) (http.Handler, error) {

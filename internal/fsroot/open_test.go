@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/durward/durward"
 	"golang.org/x/sys/unix"
@@ -169,6 +170,7 @@ func TestInfoIsThatOfTheFile(t *testing.T) {
 		want := Info{
 			Size: 1, Mode: 0o644, UID: uint32(os.Geteuid()), GID: st.Gid,
 			Links: 2, Device: uint64(st.Dev), Inode: st.Ino,
+			Modified: time.Unix(st.Mtim.Unix()), Changed: time.Unix(st.Ctim.Unix()),
 		}
 		if f.Info != want {
 			t.Fatalf("%+v, want %+v", f.Info, want)
