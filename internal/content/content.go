@@ -38,12 +38,24 @@ type Content struct {
 	Body io.ReadSeekCloser
 	// Path is the file's own path below the root, with slashes: "docs/README.md".
 	Path string
-	// Dir is the absolute directory in which commands of the page run. Without one
-	// none do.
+	// Dir is the absolute directory in which commands of the page run; see
+	// [Content.WorkingDir].
 	Dir  string
 	Size int64
 	// ModTime may be zero: it is not known then.
 	ModTime time.Time
 	// Key changes whenever the content may have changed. Without a key nobody can tell.
 	Key string
+
+	// dir finds Dir where that is worth asking for only now and then.
+	dir func() (string, error)
+}
+
+// WorkingDir gives the absolute directory in which commands of the page run, while Body
+// is open. Without one, which is "", none do.
+func (c *Content) WorkingDir() (string, error) {
+	if c.dir != nil {
+		return c.dir()
+	}
+	return c.Dir, nil
 }

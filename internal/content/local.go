@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/durward/durward"
@@ -88,16 +89,16 @@ func (l *Local) open(name string) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	physical, err := f.PhysicalPath()
-	if err == nil && l.hides(f, physical) {
-		err = notFound()
-	}
-	if err != nil {
+	if len(l.hidden) > 0 && l.hides(f) {
 		f.Close()
-		return nil, err
+		return nil, notFound()
 	}
 	return &Content{
-		Body: f, Path: name, Dir: filepath.Dir(physical), Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info, time.Now()),
+		Body: f, Path: name, Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info, time.Now()),
+		dir: func() (string, error) {
+			physical, err := f.PhysicalPath()
+			return filepath.Dir(physical), err
+		},
 	}, nil
 }
 
@@ -119,14 +120,14 @@ func (l *Local) openPhysical(name string, refused error) (*fsroot.File, error) {
 }
 
 // hides reports whether an opened file is one of the hidden ones, by any name.
-func (l *Local) hides(f *fsroot.File, physical string) bool {
+func (l *Local) hides(f *fsroot.File) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return true
+	}
 	return slices.ContainsFunc(l.hidden, func(hidden string) bool {
-		if physical == hidden {
-			return true
-		}
 		info, err := os.Stat(hidden)
-		opened, err2 := f.Stat()
-		return err == nil && err2 == nil && os.SameFile(info, opened)
+		return err == nil && os.SameFile(info, opened)
 	})
 }
 
@@ -138,7 +139,11 @@ func keyOf(i fsroot.Info, now time.Time) string {
 	if now.Sub(i.Changed) < settled {
 		return ""
 	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", i.Device, i.Inode, i.Size, i.Modified.UnixNano(), i.Changed.UnixNano())
+	key := make([]byte, 0, 64)
+	for _, n := range []int64{int64(i.Device), int64(i.Inode), i.Size, i.Modified.UnixNano(), i.Changed.UnixNano()} {
+		key = append(strconv.AppendInt(key, n, 36), '.')
+	}
+	return string(key)
 }
 
 // List gives the paths of all files.

@@ -130,9 +130,10 @@ func TestCommandsRunWhereTheFileTrulyLies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		dir, err := c.WorkingDir()
 		c.Body.Close()
-		if c.Dir != want {
-			t.Errorf("%q runs in %s; want %s", path, c.Dir, want)
+		if err != nil || dir != want {
+			t.Errorf("%q runs in %s, %v; want %s", path, dir, err, want)
 		}
 	}
 }

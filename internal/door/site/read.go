@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -71,7 +73,7 @@ const (
 
 // page serves a page of Markdown, for people or as it is.
 func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, c *content.Content) error {
-	document, err := io.ReadAll(io.LimitReader(c.Body, maxPageBytes))
+	document, err := readAll(c)
 	if err != nil {
 		return unreadable(err)
 	}
@@ -96,6 +98,13 @@ func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, 
 	}
 	serve(w, r, in)
 	return nil
+}
+
+// readAll reads a page of a size that is known, but may have changed since.
+func readAll(c *content.Content) ([]byte, error) {
+	document := bytes.NewBuffer(make([]byte, 0, c.Size+bytes.MinRead))
+	_, err := document.ReadFrom(io.LimitReader(c.Body, maxPageBytes))
+	return document.Bytes(), err
 }
 
 // rendered gives a page for people.
@@ -193,15 +202,34 @@ func (in reading) head(w http.ResponseWriter) {
 		sum := sha256.Sum256([]byte(in.key))
 		h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
 	}
+	if !in.modified.IsZero() {
+		h.Set("Last-Modified", in.modified.UTC().Format(http.TimeFormat))
+	}
 }
 
 // serve answers with bytes that are there, or with nothing where the client has them.
 func serve(w http.ResponseWriter, r *http.Request, in reading) {
 	in.head(w)
-	if in.live && r.Method == http.MethodHead {
-		return // the length is not known
+	switch {
+	case in.live && r.Method == http.MethodHead:
+		// the length is not known
+	case in.live, asksNothing(r.Header):
+		w.Header().Set("Content-Length", strconv.Itoa(len(in.body)))
+		_, _ = w.Write(in.body) // a client that is gone is noticed by the server
+	default:
+		http.ServeContent(w, r, "", in.modified, bytes.NewReader(in.body))
 	}
-	http.ServeContent(w, r, "", in.modified, bytes.NewReader(in.body))
+}
+
+// asksNothing reports whether a request wants all of the body, whatever it has
+// already.
+func asksNothing(h http.Header) bool {
+	for name := range h {
+		if name == "Range" || strings.HasPrefix(name, "If-") {
+			return false
+		}
+	}
+	return true
 }
 
 func unreadable(err error) error {

@@ -106,9 +106,13 @@ func (s *Source) page(ctx context.Context, path string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	dir, err := c.WorkingDir()
+	if err != nil {
+		return nil, err
+	}
 	p := s.parse(c.Path, document)
 	return &Page{
-		Path: c.Path, Dir: c.Dir, Root: s.options.Root,
+		Path: c.Path, Dir: dir, Root: s.options.Root,
 		frontmatter: p.frontmatter, refused: p.refused, components: p.components, hash: p.hash,
 		vars: s.options.Vars, allowed: s.options.AllowEnv,
 	}, nil

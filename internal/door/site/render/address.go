@@ -26,10 +26,11 @@ func parseAddress(site string) address {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !hostForm().MatchString(u.Host) || u.User != nil {
 		return defaultAddress
 	}
-	return address{
-		origin: u.Scheme + "://" + u.Host,
-		prefix: escapeURL(strings.TrimRight(u.EscapedPath(), "/")) + "/",
+	a := address{origin: u.Scheme + "://" + u.Host, prefix: "/"}
+	if below := strings.Trim(u.EscapedPath(), "/"); below != "" {
+		a.prefix = "/" + escapeURL(below) + "/"
 	}
+	return a
 }
 
 func (a address) String() string { return a.origin + a.prefix }

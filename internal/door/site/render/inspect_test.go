@@ -126,6 +126,7 @@ func FuzzPage(f *testing.F) {
 	}
 	f.Add("", "<a>'\"\u202e.md", "http://h/'\"><script>", "'</code>\x00", "\u202e")
 	f.Add("", "../..//x", "javascript:alert(1)", "", "")
+	f.Add("[a](b)", "/x.md", "http://h//e.example//", "", "")
 	f.Fuzz(func(t *testing.T, source, path, site, word, pattern string) {
 		d := render.Document{
 			Site: site, Path: path, Title: word, Lang: pattern, Text: []byte(source),
