@@ -169,6 +169,7 @@ func TestWhatIsTooMuchIsShownAsItIsWritten(t *testing.T) {
 		"numbers in numbers":      again("1. ", 64<<10),
 		"open links":              again("[a]((", 200<<10),
 		"open angles":             again("[a](<b", 200<<10),
+		"open code":               again("\\```\n#", 200<<10),
 		"emphasis in emphasis":    again("*a ", 60<<10) + again("a* ", 60<<10),
 		"emphasis that never is":  again("*a_ ", 200<<10),
 		"images in images":        again("![", 10<<10) + again("](a)", 20<<10),

@@ -16,7 +16,7 @@ const (
 )
 
 // cheap reports whether a document can be laid out in a moment. It errs on the other
-// side where lines have many brackets or bars, whatever they mean.
+// side where lines have many brackets, backticks or bars, whatever they mean.
 func cheap(source []byte) bool {
 	if len(source) > maxSourceBytes {
 		return false
@@ -47,7 +47,7 @@ func cheap(source []byte) bool {
 // table goes further.
 type run struct {
 	lines, bytes int
-	openers      int // bytes at which a link or an element may begin
+	openers      int // bytes at which a link, an element or code may begin
 	emphasis     int // bytes at which emphasis may begin or end
 	widest       int // the most cells on a line
 	work, cells  int // of many runs
@@ -56,11 +56,17 @@ type run struct {
 func (r *run) add(line []byte) {
 	r.lines++
 	r.bytes += len(line) + 1
-	r.openers += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("<"))
-	for _, mark := range []string{"*", "_", "~"} {
-		r.emphasis += bytes.Count(line, []byte(mark))
+	r.openers += countAny(line, "[<`")
+	r.emphasis += countAny(line, "*_~")
+	r.widest = max(r.widest, countAny(line, "|"))
+}
+
+func countAny(line []byte, chars string) int {
+	count := 0
+	for _, c := range []byte(chars) {
+		count += bytes.Count(line, []byte{c})
 	}
-	r.widest = max(r.widest, bytes.Count(line, []byte("|")))
+	return count
 }
 
 // markers counts the quotes and list items that a line opens before its text, and
