@@ -12,8 +12,12 @@ package content
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"time"
+
+	"github.com/durward/durward"
 )
 
 // A Resolver finds what a path of a site names. It may be called concurrently. The
@@ -58,4 +62,25 @@ func (c *Content) WorkingDir() (string, error) {
 		return c.dir()
 	}
 	return c.Dir, nil
+}
+
+// ReadAll reads the whole file. One of more than most bytes has reason MaxFileBytes.
+func (c *Content) ReadAll(most int64) ([]byte, error) {
+	document := make([]byte, 0, min(max(c.Size, 0), most)+1) // one more, for the end to be seen
+	for {
+		n, err := c.Body.Read(document[len(document):cap(document)])
+		document = document[:len(document)+n]
+		switch {
+		case int64(len(document)) > most:
+			return nil, &durward.Error{
+				Reason: durward.MaxFileBytes, Op: "read page", Hint: "make the page smaller", Err: fmt.Errorf("%s has more than %d bytes", c.Path, most),
+			}
+		case errors.Is(err, io.EOF):
+			return document, nil
+		case err != nil:
+			return nil, &durward.Error{Reason: durward.FileIO, Op: "read page", Err: err}
+		case len(document) == cap(document):
+			document = append(document, 0)[:len(document)]
+		}
+	}
 }

@@ -3,6 +3,7 @@ package httpedge
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/durward/durward"
@@ -18,17 +19,40 @@ const glance = 200 * time.Millisecond
 // The caller calls done when the handler has returned; it waits for what follow started.
 func (c *conn) follow(r *http.Request, ended <-chan struct{}) (call context.Context, done func()) {
 	c.begin(r)
-	call, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	returned, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		c.watch(r.Context().Done(), ended, returned, cancel)
-	}()
-	return call, func() {
+	var once sync.Once
+	watched := &watchedContext{inner, func() {
+		once.Do(func() {
+			go func() {
+				defer close(stopped)
+				c.watch(r.Context().Done(), ended, returned, cancel)
+			}()
+		})
+	}}
+	return watched, func() {
 		close(returned)
+		once.Do(func() { close(stopped) }) // nobody asked
 		<-stopped
 		cancel(nil)
 	}
+}
+
+// A watchedContext begins to be watched when somebody first asks whether it has ended:
+// most requests are answered before anybody would.
+type watchedContext struct {
+	context.Context
+	watch func()
+}
+
+func (c *watchedContext) Done() <-chan struct{} {
+	c.watch()
+	return c.Context.Done()
+}
+
+func (c *watchedContext) Err() error {
+	c.watch()
+	return c.Context.Err()
 }
 
 // watch cancels when the client is gone or the server ended, and stops at returned. A

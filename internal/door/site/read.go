@@ -47,8 +47,8 @@ func (d *door) favicon(w http.ResponseWriter, r *http.Request) error {
 	icon, name := render.Favicon(), "favicon.svg"
 	if c, err := d.Files.Resolve(r.Context(), name); err == nil {
 		defer c.Body.Close()
-		if icon, err = io.ReadAll(io.LimitReader(c.Body, maxPageBytes)); err != nil {
-			return unreadable(err)
+		if icon, err = c.ReadAll(maxPageBytes); err != nil {
+			return err
 		}
 	}
 	serve(w, r, reading{body: icon, kind: "image/svg+xml"})
@@ -73,9 +73,9 @@ const (
 
 // page serves a page of Markdown, for people or as it is.
 func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, c *content.Content) error {
-	document, err := readAll(c)
+	document, err := c.ReadAll(maxPageBytes)
 	if err != nil {
-		return unreadable(err)
+		return err
 	}
 	in := reading{body: document, kind: kindMarkdown, key: c.Key, modified: c.ModTime}
 	if d.Components != nil && len(d.Components(document)) > 0 {
@@ -98,13 +98,6 @@ func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, 
 	}
 	serve(w, r, in)
 	return nil
-}
-
-// readAll reads a page of a size that is known, but may have changed since.
-func readAll(c *content.Content) ([]byte, error) {
-	document := bytes.NewBuffer(make([]byte, 0, c.Size+bytes.MinRead))
-	_, err := document.ReadFrom(io.LimitReader(c.Body, maxPageBytes))
-	return document.Bytes(), err
 }
 
 // rendered gives a page for people.

@@ -2,9 +2,7 @@ package pages
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -102,7 +100,7 @@ func (s *Source) page(ctx context.Context, path string) (*Page, error) {
 		return nil, err
 	}
 	defer c.Body.Close()
-	document, err := read(c)
+	document, err := c.ReadAll(MaxPageBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -116,26 +114,6 @@ func (s *Source) page(ctx context.Context, path string) (*Page, error) {
 		frontmatter: p.frontmatter, refused: p.refused, components: p.components, hash: p.hash,
 		vars: s.options.Vars, allowed: s.options.AllowEnv,
 	}, nil
-}
-
-func read(c *content.Content) ([]byte, error) {
-	document := make([]byte, 0, min(max(c.Size, 0), MaxPageBytes)+1)
-	for {
-		n, err := c.Body.Read(document[len(document):cap(document)])
-		document = document[:len(document)+n]
-		switch {
-		case len(document) > MaxPageBytes:
-			return nil, &durward.Error{
-				Reason: durward.MaxFileBytes, Op: "read page", Hint: "make the page smaller", Err: fmt.Errorf("%s has more than %d bytes", c.Path, MaxPageBytes),
-			}
-		case errors.Is(err, io.EOF):
-			return document, nil
-		case err != nil:
-			return nil, &durward.Error{Reason: durward.FileIO, Op: "read page", Err: err}
-		case len(document) == cap(document):
-			document = append(document, 0)[:len(document)]
-		}
-	}
 }
 
 // What is kept of parsed pages.
