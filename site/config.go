@@ -55,6 +55,14 @@ type Config struct {
 	// one: they read the site and the system, write nothing and have no network, as far
 	// as this machine can hold it.
 	Sandbox Sandbox
+	// Home is what "~" means in Sandbox; without one it is a mistake there.
+	Home string
+	// Environ is what "pass" in Sandbox copies variables from. Nothing else of it reaches
+	// a command.
+	Environ map[string]string
+	// Own lists files and directories, by absolute path, that no command is to write,
+	// whatever Sandbox lets it write: those that say how the site is run and what it did.
+	Own []string
 	// Logger receives diagnostics. Nil discards them.
 	Logger *slog.Logger
 }
@@ -97,6 +105,10 @@ func (t Tokens) tokens() httpedge.Tokens {
 type Sandbox struct {
 	document *policy.Document
 }
+
+// IsBuiltIn reports whether nobody wrote the policy: then a part of it that the machine
+// cannot hold is left out instead of refusing commands.
+func (s Sandbox) IsBuiltIn() bool { return s.document == nil }
 
 // ParseSandbox reads a policy: a mapping in YAML or JSON. file stands in the places that
 // an error names.
@@ -154,6 +166,7 @@ func (c Config) limits() durward.Limits {
 // policy gives the operator's policy, within the site's own limits.
 func (c Config) policy(root string) (*policy.Policy, error) {
 	host := machine.Host(root)
+	host.Home, host.Environ, host.Own = c.Home, c.Environ, c.Own
 	compiled, err := policy.Default(host, policy.Flags{Limits: c.limits()})
 	if doc := c.Sandbox.document; doc != nil {
 		within := *doc
