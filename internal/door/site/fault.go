@@ -120,10 +120,16 @@ type refusal struct {
 	Hint  string `json:"hint,omitempty"`
 }
 
-// writeError answers with an error.
+// writeError answers with an error that came before there was a call, and logs it.
 func (d *door) writeError(w http.ResponseWriter, r *http.Request, err error) {
-	status, code, message := Fault(err)
+	status, code, _ := Fault(err)
 	d.log(r, err, status, code)
+	d.answerError(w, r, err)
+}
+
+// answerError answers with an error.
+func (d *door) answerError(w http.ResponseWriter, r *http.Request, err error) {
+	status, code, message := Fault(err)
 	body := refusal{Error: message, Code: code, Hint: hintOf(err)}
 	var shape any = body
 	if r.Method == http.MethodPost {

@@ -28,7 +28,8 @@ func (d *door) run(w http.ResponseWriter, r *http.Request) error {
 	c.Argv, c.Env = q.command, q.env
 	result, err := d.Runtime.Do(r.Context(), c)
 	if err != nil {
-		return err
+		d.answerError(w, r, err) // it is on record
+		return nil
 	}
 	return d.writeAnswer(w, answerOf(result))
 }

@@ -76,13 +76,24 @@ func (r Rules) judge(page *Page, c durward.Call) (string, durward.Position, erro
 	}
 	i, err := page.frontmatter.Match(c.Argv)
 	if err != nil {
-		return "", durward.Position{}, err
+		return "", durward.Position{}, at(page, err)
 	}
 	spec := page.frontmatter.Tools[i]
 	if !r.NoGuard {
 		err = spec.guard(c.Argv)
 	}
 	return fmt.Sprintf("tools[%d]", i), spec.Where, err
+}
+
+// at adds the page to an error that names no place in it.
+func at(page *Page, err error) error {
+	var e *durward.Error
+	if !errors.As(err, &e) || e.Where != (durward.Position{}) {
+		return err
+	}
+	located := *e
+	located.Where.File = page.Path
+	return &located
 }
 
 // environment puts the variables of a request below the operator's, the server's and
