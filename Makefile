@@ -26,7 +26,7 @@ build: ## bin/durward, one static program
 test: need lint cross unit abuse e2e fuzz-short unprivileged ## everything that must hold
 
 need:
-	@scripts/need gcc libc git ps
+	@scripts/need gcc libc git ps curl sqlite3
 
 lint: ## gofumpt, go vet and staticcheck; any finding fails
 	@found=$$($(TOOL) gofumpt -l .) || exit; test -z "$$found" || { echo "not gofumpt-ed:" $$found; exit 1; }
