@@ -57,8 +57,8 @@ func KindOf(err error) Kind {
 	if err == nil {
 		return 0
 	}
-	var e *Error
-	if !errors.As(err, &e) {
+	e := AsError(err)
+	if e == nil {
 		return Internal
 	}
 	return e.kind()
@@ -66,14 +66,39 @@ func KindOf(err error) Kind {
 
 // ReasonOf gives the reason of the outermost [*Error] in err's chain that has one, or "".
 func ReasonOf(err error) Reason {
-	for {
-		var e *Error
-		if !errors.As(err, &e) {
-			return ""
-		}
+	for e := AsError(err); e != nil; e = AsError(e.Err) {
 		if e.Reason != "" {
 			return e.Reason
 		}
-		err = e.Err
 	}
+	return ""
+}
+
+// AsError gives the outermost [*Error] in err's chain, or nil. It finds what errors.As
+// finds, without its cost: every refused call is asked for its reason many times.
+func AsError(err error) *Error {
+	for err != nil {
+		switch e := err.(type) {
+		case *Error:
+			return e
+		case interface{ As(any) bool }:
+			var found *Error
+			if errors.As(err, &found) {
+				return found
+			}
+			return nil
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		case interface{ Unwrap() []error }:
+			for _, inner := range e.Unwrap() {
+				if found := AsError(inner); found != nil {
+					return found
+				}
+			}
+			return nil
+		default:
+			return nil
+		}
+	}
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -80,34 +79,41 @@ func (l *Local) Resolve(_ context.Context, name string) (*Content, error) {
 	return c, err
 }
 
-// open opens one file and tells all about it by its descriptor.
+// open finds one file and tells all about it by what was found.
 func (l *Local) open(name string) (*Content, error) {
-	f, err := l.root.OpenFile(name, rules)
+	f, err := l.root.FindFile(name, rules)
 	if durward.ReasonOf(err) == durward.OutsideRoot {
 		f, err = l.openPhysical(name, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(l.hidden) > 0 && l.hides(f) {
+	if len(l.hidden) > 0 && l.hides(f.Info) {
 		f.Close()
 		return nil, notFound()
 	}
 	return &Content{
 		Body: f, Path: name, Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info, time.Now()),
-		dir: func() (string, error) {
-			physical, err := f.PhysicalPath()
-			return filepath.Dir(physical), err
-		},
+		dir: func() (string, error) { return l.dirOf(f, name) },
 	}, nil
+}
+
+// dirOf gives the physical directory of a file. Without links on the way it is where
+// the name says.
+func (l *Local) dirOf(f *fsroot.Handle, name string) (string, error) {
+	if f.Plain {
+		return filepath.Join(l.physical, filepath.FromSlash(path.Dir(name))), nil
+	}
+	physical, err := f.PhysicalPath()
+	return filepath.Dir(physical), err
 }
 
 // Pages may lie anywhere; what they may hold is judged by the reader.
 var rules = fsroot.Rules{AllowNetworkFS: true}
 
-// openPhysical opens a file that an absolute link may have led to: such a link leaves
+// openPhysical finds a file that an absolute link may have led to: such a link leaves
 // every root, also one that it leads back into.
-func (l *Local) openPhysical(name string, refused error) (*fsroot.File, error) {
+func (l *Local) openPhysical(name string, refused error) (*fsroot.Handle, error) {
 	physical, err := filepath.EvalSymlinks(filepath.Join(l.physical, filepath.FromSlash(name)))
 	if err != nil {
 		return nil, refused
@@ -116,18 +122,18 @@ func (l *Local) openPhysical(name string, refused error) (*fsroot.File, error) {
 	if err != nil || !filepath.IsLocal(inside) {
 		return nil, refused
 	}
-	return l.root.OpenFile(inside, rules)
+	f, err := l.root.FindFile(inside, rules)
+	if err == nil {
+		f.Plain = false // not by the name that was asked for
+	}
+	return f, err
 }
 
-// hides reports whether an opened file is one of the hidden ones, by any name.
-func (l *Local) hides(f *fsroot.File) bool {
-	opened, err := f.Stat()
-	if err != nil {
-		return true
-	}
+// hides reports whether a file is one of the hidden ones, by any name.
+func (l *Local) hides(found fsroot.Info) bool {
 	return slices.ContainsFunc(l.hidden, func(hidden string) bool {
-		info, err := os.Stat(hidden)
-		return err == nil && os.SameFile(info, opened)
+		id, ok := identity(hidden)
+		return ok && id == [2]uint64{found.Device, found.Inode}
 	})
 }
 

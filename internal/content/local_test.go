@@ -192,7 +192,7 @@ func TestKeys(t *testing.T) {
 // keyLater gives the key as it will be once the file has been left alone for long.
 func keyLater(t *testing.T, l *Local) string {
 	t.Helper()
-	f, err := l.root.OpenFile("a.md", rules)
+	f, err := l.root.FindFile("a.md", rules)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ type job struct {
 }
 
 func (r *Runtime) newJob(ctx context.Context, c durward.Call) *job {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := withLazyCancel(ctx)
 	return &job{runtime: r, ctx: ctx, cancel: cancel, call: stamp(c), began: time.Now()}
 }
 
@@ -81,8 +81,8 @@ func (j *job) decide() (err error) {
 // it, and where that stands.
 func (j *job) located(err error) error {
 	policy, ok := j.runtime.policy.(Locator)
-	var e *durward.Error
-	if !ok || !errors.As(err, &e) || e.Reason != durward.SandboxUnavailable || e.Rule == "" || e.Where != (durward.Position{}) {
+	e := durward.AsError(err)
+	if !ok || e == nil || e.Reason != durward.SandboxUnavailable || e.Rule == "" || e.Where != (durward.Position{}) {
 		return err
 	}
 	rule, at := policy.Locate(e.Rule)
@@ -153,8 +153,7 @@ func (j *job) refusal(err error) durward.Decision {
 	if d.Code = durward.ReasonOf(err); d.Code == "" {
 		d.Code = durward.Defect
 	}
-	var e *durward.Error
-	if errors.As(err, &e) {
+	if e := durward.AsError(err); e != nil {
 		d.Remedy = e.Hint
 		if e.Err != nil {
 			d.Reason = e.Err.Error() // what was being done is no reason

@@ -78,16 +78,6 @@ func (r *Root) openFile(name string, rules Rules) (*File, error) {
 	return &File{File: os.NewFile(uintptr(fd), name), Info: info}, nil
 }
 
-// PhysicalPath gives the path by which the kernel knows the file now: absolute, and
-// free of symbolic links.
-func (f *File) PhysicalPath() (string, error) {
-	path, err := physicalPath(f.File)
-	if err != nil {
-		return "", fail("file.path", f.Name(), err)
-	}
-	return path, nil
-}
-
 // OpenDir opens a directory for reading; a command can be started in it by its
 // descriptor. "." is the root itself. The caller closes it.
 func (r *Root) OpenDir(name string, rules Rules) (*os.File, error) {

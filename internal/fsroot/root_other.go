@@ -28,8 +28,22 @@ func (*Root) OpenFile(name string, _ Rules) (*File, error) {
 	return nil, refuseAll("file.open", name)
 }
 
-// PhysicalPath refuses.
-func (f *File) PhysicalPath() (string, error) { return "", refuseAll("file.path", f.Name()) }
+// A Handle never exists here.
+type Handle struct {
+	Info  Info
+	Plain bool
+}
+
+// FindFile refuses.
+func (*Root) FindFile(name string, _ Rules) (*Handle, error) {
+	return nil, refuseAll("file.open", name)
+}
+
+// The methods of a Handle are never called.
+func (*Handle) Read([]byte) (int, error)       { return 0, errNoContainment }
+func (*Handle) Seek(int64, int) (int64, error) { return 0, errNoContainment }
+func (*Handle) Close() error                   { return nil }
+func (*Handle) PhysicalPath() (string, error)  { return "", errNoContainment }
 
 // OpenDir refuses.
 func (*Root) OpenDir(name string, _ Rules) (*os.File, error) {

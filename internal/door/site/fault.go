@@ -2,7 +2,6 @@ package site
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 
 	"github.com/durward/durward"
@@ -97,16 +96,14 @@ func Fault(err error) (status int, code, message string) {
 
 func messageOf(err error, reason durward.Reason) string {
 	message := reason.Summary()
-	var e *durward.Error
-	if told[reason] && errors.As(err, &e) && e.Err != nil {
+	if e := durward.AsError(err); told[reason] && e != nil && e.Err != nil {
 		message = e.Err.Error()
 	}
 	return cmp.Or(message, durward.KindOf(err).String())
 }
 
 func hintOf(err error) string {
-	var e *durward.Error
-	if errors.As(err, &e) && e.Reason != "" {
+	if e := durward.AsError(err); e != nil && e.Reason != "" {
 		return e.Hint
 	}
 	return ""

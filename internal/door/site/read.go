@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"path"
 	"strconv"
@@ -51,7 +52,7 @@ func (d *door) favicon(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	serve(w, r, reading{body: icon, kind: "image/svg+xml"})
+	serve(w, r, newReading(icon, "image/svg+xml", "", time.Time{}))
 	return nil
 }
 
@@ -60,7 +61,7 @@ func (d *door) builtIn(w http.ResponseWriter, r *http.Request, clean string, mis
 	if clean != render.AgentsPath || durward.ReasonOf(missing) != durward.FileNotFound {
 		return missing
 	}
-	serve(w, r, reading{body: render.AgentsGuide("http://" + r.Host), kind: kindMarkdown})
+	serve(w, r, newReading(render.AgentsGuide("http://"+r.Host), kindMarkdown, "", time.Time{}))
 	return nil
 }
 
@@ -73,24 +74,17 @@ const (
 
 // page serves a page of Markdown, for people or as it is.
 func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, c *content.Content) error {
-	document, err := c.ReadAll(maxPageBytes)
+	in, err := d.raw(c)
 	if err != nil {
 		return err
 	}
-	in := reading{body: document, kind: kindMarkdown, key: c.Key, modified: c.ModTime}
-	if d.Components != nil && len(d.Components(document)) > 0 {
-		in.key, in.modified = "", time.Time{} // the next answer may be another one
-		in.live = true
-		if r.Method == http.MethodGet {
-			if in.body, err = d.fill(r, sent, clean, document); err != nil {
-				return err
-			}
+	if in.live && r.Method == http.MethodGet {
+		if in.body, err = d.fill(r, sent, clean, in.body); err != nil {
+			return err
 		}
 	}
-	w.Header().Set("Vary", "Accept")
-	if !utf8.Valid(in.body) {
-		in.kind = kindBinary
-	} else if render.WantsHTML(r.Header["Accept"]) {
+	w.Header()["Vary"] = varyAccept
+	if in.kind == kindMarkdown && render.WantsHTML(r.Header["Accept"]) {
 		if in, err = d.rendered(r, clean, c, in); err != nil {
 			return err
 		}
@@ -98,6 +92,32 @@ func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, 
 	}
 	serve(w, r, in)
 	return nil
+}
+
+var varyAccept = []string{"Accept"}
+
+// raw gives a page as it is written: read once for as long as its key stays the same.
+func (d *door) raw(c *content.Content) (reading, error) {
+	place := c.Path + "\x00" + c.Key
+	if in, ok := d.shelf.take(place); ok && c.Key != "" {
+		return in, nil
+	}
+	document, err := c.ReadAll(maxPageBytes)
+	if err != nil {
+		return reading{}, err
+	}
+	kind := kindMarkdown
+	if !utf8.Valid(document) {
+		kind = kindBinary
+	}
+	if d.Components != nil && len(d.Components(document)) > 0 {
+		return reading{body: document, kind: kind, live: true}, nil // the next answer may be another one
+	}
+	in := newReading(document, kind, c.Key, c.ModTime)
+	if c.Key != "" {
+		d.shelf.put(place, in)
+	}
+	return in, nil
 }
 
 // rendered gives a page for people.
@@ -115,11 +135,13 @@ func (d *door) rendered(r *http.Request, clean string, c *content.Content, in re
 	if err := show(&html, p); err != nil {
 		return reading{}, err
 	}
-	in.body, in.kind = html.Bytes(), kindHTML
-	if in.key != "" {
-		in.key += " for people at " + r.Host
+	key := c.Key
+	if key != "" {
+		key += " for people at " + r.Host
 	}
-	return in, nil
+	people := newReading(html.Bytes(), kindHTML, key, c.ModTime)
+	people.live = in.live
+	return people, nil
 }
 
 // file serves what is no page.
@@ -128,7 +150,7 @@ func (d *door) file(w http.ResponseWriter, r *http.Request, c *content.Content) 
 	if err != nil {
 		return unreadable(err)
 	}
-	in := reading{kind: kind, key: c.Key, modified: c.ModTime}
+	in := newReading(nil, kind, c.Key, c.ModTime)
 	in.head(w)
 	http.ServeContent(w, r, "", in.modified, c.Body)
 	return nil
@@ -175,43 +197,53 @@ func wholeRunes(text []byte, last bool) int {
 	return len(text)
 }
 
-// A reading is what a GET gives.
+// A reading is what a GET gives. Its body is shared and never changes.
 type reading struct {
 	body     []byte
 	kind     string
-	key      string // changes when the body may have; empty when that is not known
 	modified time.Time
 	live     bool // made for this request alone
+	// header holds what all answers with this body say.
+	header map[string][]string
+}
+
+// newReading makes a reading that changes with its key. Without a key nobody can tell
+// when it does.
+func newReading(body []byte, kind, key string, modified time.Time) reading {
+	in := reading{body: body, kind: kind, modified: modified, header: map[string][]string{"Cache-Control": {"no-cache"}}}
+	if key != "" {
+		sum := sha256.Sum256([]byte(key))
+		in.header["Etag"] = []string{`"` + hex.EncodeToString(sum[:16]) + `"`}
+	}
+	if !modified.IsZero() {
+		in.header["Last-Modified"] = []string{modified.UTC().Format(http.TimeFormat)}
+	}
+	if body != nil {
+		in.header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	return in
 }
 
 func (in reading) head(w http.ResponseWriter) {
 	h := w.Header()
-	h.Set("Content-Type", in.kind)
-	if in.live {
-		return // no-store, as it is
-	}
-	h.Set("Cache-Control", "no-cache")
-	if in.key != "" {
-		sum := sha256.Sum256([]byte(in.key))
-		h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	}
-	if !in.modified.IsZero() {
-		h.Set("Last-Modified", in.modified.UTC().Format(http.TimeFormat))
+	h["Content-Type"] = []string{in.kind}
+	if !in.live { // else no-store, as it is
+		maps.Copy(h, in.header)
 	}
 }
 
 // serve answers with bytes that are there, or with nothing where the client has them.
 func serve(w http.ResponseWriter, r *http.Request, in reading) {
 	in.head(w)
-	switch {
-	case in.live && r.Method == http.MethodHead:
-		// the length is not known
-	case in.live, asksNothing(r.Header):
-		w.Header().Set("Content-Length", strconv.Itoa(len(in.body)))
-		_, _ = w.Write(in.body) // a client that is gone is noticed by the server
-	default:
-		http.ServeContent(w, r, "", in.modified, bytes.NewReader(in.body))
+	if in.live && r.Method == http.MethodHead {
+		return // the length is not known
 	}
+	if in.live || asksNothing(r.Header) {
+		_, _ = w.Write(in.body) // a client that is gone is noticed by the server
+		return
+	}
+	w.Header().Del("Content-Length") // of a part it is another one
+	http.ServeContent(w, r, "", in.modified, bytes.NewReader(in.body))
 }
 
 // asksNothing reports whether a request wants all of the body, whatever it has

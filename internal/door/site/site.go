@@ -48,6 +48,7 @@ type Options struct {
 // A door answers requests.
 type door struct {
 	Options
+	shelf shelf
 }
 
 // New makes the handler of a site. It is to be served at the root of a server: no path

@@ -27,8 +27,9 @@ type Page struct {
 // Frontmatter gives what the page allows, or why it allows nothing.
 func (p *Page) Frontmatter() (Frontmatter, error) { return p.frontmatter, p.refused }
 
-// A parsed page is what its bytes alone say.
+// A parsed page is what its bytes alone say. It is shared and never changes.
 type parsed struct {
+	key         string // of the content that was read; empty when that has none
 	document    string
 	frontmatter Frontmatter
 	refused     error

@@ -87,8 +87,8 @@ func (r Rules) judge(page *Page, c durward.Call) (string, durward.Position, erro
 
 // at adds the page to an error that names no place in it.
 func at(page *Page, err error) error {
-	var e *durward.Error
-	if !errors.As(err, &e) || e.Where != (durward.Position{}) {
+	e := durward.AsError(err)
+	if e == nil || e.Where != (durward.Position{}) {
 		return err
 	}
 	located := *e
@@ -118,8 +118,7 @@ func denied(err error) durward.Decision {
 	if d.Code == "" {
 		d.Code = durward.Defect
 	}
-	var e *durward.Error
-	if errors.As(err, &e) {
+	if e := durward.AsError(err); e != nil {
 		d.Rule, d.Where, d.Remedy = e.Rule, e.Where, e.Hint
 		if d.Reason = e.Reason.Summary(); e.Err != nil {
 			d.Reason = e.Err.Error()

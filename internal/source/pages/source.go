@@ -100,7 +100,7 @@ func (s *Source) page(ctx context.Context, path string) (*Page, error) {
 		return nil, err
 	}
 	defer c.Body.Close()
-	document, err := c.ReadAll(MaxPageBytes)
+	p, err := s.parsedOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,6 @@ func (s *Source) page(ctx context.Context, path string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := s.parse(c.Path, document)
 	return &Page{
 		Path: c.Path, Dir: dir, Root: s.options.Root,
 		frontmatter: p.frontmatter, refused: p.refused, components: p.components, hash: p.hash,
@@ -122,24 +121,37 @@ const (
 	maxParsedBytes = 64 << 10
 )
 
-// parse gives what a document says. It is parsed once for as long as its bytes stay the
-// same; only they tell, as no time or size of a file does for certain.
-func (s *Source) parse(path string, document []byte) *parsed {
+// parsedOf gives what a file says. It is read again unless its key tells that it has not
+// changed, and parsed again unless its bytes are the same.
+func (s *Source) parsedOf(c *content.Content) (*parsed, error) {
 	s.mu.Lock()
-	known := s.parsed[path]
+	known := s.parsed[c.Path]
 	s.mu.Unlock()
+	if known != nil && c.Key != "" && known.key == c.Key {
+		return known, nil
+	}
+	document, err := c.ReadAll(MaxPageBytes)
+	if err != nil {
+		return nil, err
+	}
+	p := &parsed{}
 	if known != nil && known.document == string(document) {
-		return known
+		*p = *known
+	} else {
+		p = parse(c.Path, document)
 	}
-	p := parse(path, document)
-	if len(document) > maxParsedBytes {
-		return p
+	p.key = c.Key
+	if len(document) <= maxParsedBytes {
+		s.keep(c.Path, p)
 	}
+	return p, nil
+}
+
+func (s *Source) keep(path string, p *parsed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.parsed) >= maxParsed {
 		clear(s.parsed)
 	}
 	s.parsed[path] = p
-	return p
 }
