@@ -129,6 +129,13 @@ func (d *door) file(w http.ResponseWriter, r *http.Request, c *content.Content) 
 		return unreadable(err)
 	}
 	in := reading{kind: kind, key: c.Key, modified: c.ModTime}
+	if c.Key == "" && c.Size <= maxPageBytes { // only its bytes tell it from the next version
+		if in.body, err = c.ReadAll(maxPageBytes); err != nil {
+			return err
+		}
+		serve(w, r, in)
+		return nil
+	}
 	in.head(w)
 	http.ServeContent(w, r, "", in.modified, c.Body)
 	return nil
@@ -179,7 +186,7 @@ func wholeRunes(text []byte, last bool) int {
 type reading struct {
 	body     []byte
 	kind     string
-	key      string // changes when the body may have; empty when that is not known
+	key      string // changes when the body may have; empty when only the body tells
 	modified time.Time
 	live     bool // made for this request alone
 }
@@ -191,13 +198,26 @@ func (in reading) head(w http.ResponseWriter) {
 		return // no-store, as it is
 	}
 	h.Set("Cache-Control", "no-cache")
-	if in.key != "" {
-		sum := sha256.Sum256([]byte(in.key))
-		h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
+	if tag := in.tag(); tag != "" {
+		h.Set("ETag", tag)
 	}
 	if !in.modified.IsZero() {
 		h.Set("Last-Modified", in.modified.UTC().Format(http.TimeFormat))
 	}
+}
+
+// tag gives the name of this version of the body, or "" where there is nothing to tell
+// it by.
+func (in reading) tag() string {
+	told := []byte(in.key)
+	if in.key == "" {
+		told = in.body
+	}
+	if told == nil {
+		return ""
+	}
+	sum := sha256.Sum256(told)
+	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
 // serve answers with bytes that are there, or with nothing where the client has them.
