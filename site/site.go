@@ -209,7 +209,7 @@ func (b *builder) runtime() (*core.Runtime, error) {
 		Source: pages.New(b.resolver, pages.Options{Root: b.root, Vars: b.config.Env, AllowEnv: b.config.AllowEnv}),
 		Policy: pages.Rules{
 			Operator: operator, Env: b.config.Env, Path: b.config.Path,
-			NoGuard: b.config.NoArgumentGuard, Components: b.config.Components,
+			NoGuard: b.config.NoArgumentGuard, Components: b.config.Components, Fetches: b.config.HTTP.Enabled,
 		},
 		Recorder: b.recorder, Engines: map[string]core.Engine{pages.Engine: engine},
 		MaxConcurrent: b.config.MaxConcurrent, MaxQueue: b.config.MaxQueue,

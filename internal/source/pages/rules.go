@@ -21,6 +21,8 @@ type Rules struct {
 	Path string
 	// NoGuard lets callers name any path.
 	NoGuard bool
+	// Fetches says that curl is a built-in command, which judges every URL by itself.
+	Fetches bool
 	// Components lets pages run their own.
 	Components bool
 }
@@ -80,7 +82,7 @@ func (r Rules) judge(page *Page, c durward.Call) (string, durward.Position, erro
 	}
 	spec := page.frontmatter.Tools[i]
 	if !r.NoGuard {
-		err = spec.guard(c.Argv)
+		err = spec.guard(c.Argv, r.Fetches && c.Argv[0] == "curl")
 	}
 	return fmt.Sprintf("tools[%d]", i), spec.Where, err
 }
