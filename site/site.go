@@ -153,6 +153,9 @@ func (b *builder) openRoot() error {
 	if b.resolver != nil {
 		return nil
 	}
+	if b.config.Root == "" { // which would be the directory that we happen to be in
+		return badConfig("Root is missing: it is the directory of the pages")
+	}
 	local, err := content.OpenLocal(b.config.Root, b.config.Hidden...)
 	if err != nil {
 		return err
@@ -210,10 +213,17 @@ func (b *builder) runtime() (*core.Runtime, error) {
 		Policy: pages.Rules{
 			Operator: operator, Env: b.config.Env, Path: b.config.Path,
 			NoGuard: b.config.NoArgumentGuard, Components: b.config.Components, Fetches: b.config.HTTP.Enabled,
+			Elsewhere: b.elsewhere(),
 		},
 		Recorder: b.recorder, Engines: map[string]core.Engine{pages.Engine: engine},
 		MaxConcurrent: b.config.MaxConcurrent, MaxQueue: b.config.MaxQueue,
 	})
+}
+
+// elsewhere reports whether an embedding program runs the commands.
+func (b *builder) elsewhere() bool {
+	_, ok := b.programs.(executing)
+	return ok
 }
 
 // hides tells of a path below the root that no page can be named by it.

@@ -23,6 +23,9 @@ type Rules struct {
 	NoGuard bool
 	// Fetches says that curl is a built-in command, which judges every URL by itself.
 	Fetches bool
+	// Elsewhere says that commands do not run in directories of this machine, so that
+	// the operator's policy has none to judge.
+	Elsewhere bool
 	// Components lets pages run their own.
 	Components bool
 }
@@ -46,6 +49,9 @@ func (r Rules) Decide(c durward.Call, t durward.Tool) durward.Decision {
 		return denied(err)
 	}
 	c.Env, c.Dir = nil, page.Dir
+	if r.Elsewhere {
+		c.Dir = ""
+	}
 	d := r.Operator.Decide(c, t)
 	if !d.Allow {
 		return d
