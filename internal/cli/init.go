@@ -98,6 +98,9 @@ func templateNames() []string {
 }
 
 func (x *initialising) run() error {
+	if x.dir == "" {
+		return usageError("name a folder, or leave it out for the working directory", "DIR is empty")
+	}
 	files, err := x.plan()
 	if err != nil {
 		return err
@@ -178,6 +181,10 @@ func (p *program) stdinOrNothing() io.Reader {
 // planIgnore adds the lines that a .gitignore lacks.
 func planIgnore(file string) (initFile, error) {
 	f := initFile{Path: file, Action: actionExtend}
+	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
+		f.Action = actionKeep
+		return f, nil
+	}
 	was, err := os.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,6 +19,8 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/httpedge"
+	"github.com/durward/durward/internal/sandbox"
+	"github.com/durward/durward/internal/source/pages"
 	"github.com/durward/durward/site"
 )
 
@@ -76,6 +79,9 @@ DURWARD_TIMEOUT and DURWARD_TOKEN_FILE, and those over the configuration.`,
 
 // run is the whole of it: from flags to a server, and to its end.
 func (x *serving) run(ctx context.Context) error {
+	if x.dir == "" {
+		return usageError("name a folder of pages", "DIR is empty")
+	}
 	if err := x.findReadme(ctx); err != nil {
 		x.tell(err, "")
 		return exitStatus(1)
@@ -148,11 +154,20 @@ func (s *siteServer) open(c site.Config) error {
 		return errors.Join(err, log.Close())
 	}
 	s.now = newRelay(first)
+	sandbox.Probe() // kept by the engine; no call is to spend its time on it
 	return nil
 }
 
 func (s *siteServer) build(c site.Config) (handler, error) {
 	c.Logger = s.log.Logger
+	state, err := s.stateDir()
+	if err == nil {
+		state, err = filepath.EvalSymlinks(state)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.Hidden = append(c.Hidden, state) // the records of callers are for nobody who calls
 	h, err := site.New(c, site.WithRecorder(s.log))
 	if err != nil {
 		return nil, s.blameHome(err)
@@ -171,6 +186,11 @@ func (s *siteServer) serve(ctx context.Context, l net.Listener, told *heldWriter
 	fmt.Fprintln(s.stderr, httpedge.StartLine(s.addr))
 	if s.began.Sandbox.IsBuiltIn() {
 		s.noteWeakness()
+	}
+	for _, name := range slices.Sorted(maps.Keys(pages.Fixed())) {
+		if _, given := s.began.Env[name]; given {
+			s.note("warning: the variable %s has no effect: every command gets the same one", name)
+		}
 	}
 	told.release()
 	ended := make(chan error, 1)

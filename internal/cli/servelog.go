@@ -69,7 +69,7 @@ func (l *siteLog) Intent(c durward.Call, d durward.Decision) error {
 
 func (l *siteLog) Outcome(c durward.Call, d durward.Decision, r durward.Result, failure error) error {
 	err := l.Recorder.Outcome(c, d, r, failure)
-	l.tell(slog.LevelInfo, "ended", c, err, "rule", d.Rule, "outcome", durward.OutcomeOf(r, failure), "took", r.Took)
+	l.tell(slog.LevelInfo, "ended", c, err, "rule", d.Rule, "outcome", durward.OutcomeOf(r, failure), "duration_ms", r.Took.Milliseconds())
 	return err
 }
 
