@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -386,3 +388,24 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 }
 
 func newReader(c io.Reader) *bufio.Reader { return bufio.NewReader(c) }
+
+// peek gives the records without taking them.
+func (b *book) peek() []note {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.notes)
+}
+
+// askHandler asks a handler without a server.
+func askHandler(h http.Handler, q request) *httptest.ResponseRecorder {
+	const host = "localhost"
+	r := httptest.NewRequest(q.method, "http://"+host+"/", strings.NewReader(q.body))
+	r.RequestURI = q.target
+	r.Header.Set("Content-Type", "application/json")
+	for name, value := range q.head {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
