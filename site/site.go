@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
@@ -241,9 +242,18 @@ func (b *builder) door(runtime *core.Runtime) (http.Handler, error) {
 		o.Rules.Authenticate = b.config.Tokens.tokens().Authenticate
 	}
 	if b.config.Components {
-		o.Components = components
+		o.Components, o.ComponentTime = components, min(doorsite.ComponentTime, b.wall())
 	}
 	return doorsite.New(o)
+}
+
+// wall is the time that the operator's policy gives a call.
+func (b *builder) wall() time.Duration {
+	limits := b.config.limits()
+	if doc := b.config.Sandbox.document; doc != nil {
+		limits = lesser(doc.Limits, limits)
+	}
+	return limits.Wall
 }
 
 func components(document []byte) []doorsite.Component {
