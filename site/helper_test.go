@@ -418,3 +418,13 @@ func readFile(t testing.TB, name string) string {
 	}
 	return string(text)
 }
+
+// runsNothing is an executor that wants to be asked for directories below its own only.
+type runsNothing struct{ below string }
+
+func (e runsNothing) Execute(_ context.Context, c site.Command) (site.Output, error) {
+	if c.Dir != e.below && !strings.HasPrefix(c.Dir, e.below+string(filepath.Separator)) {
+		return site.Output{}, fmt.Errorf("it is to run in %s", c.Dir)
+	}
+	return site.Output{}, nil
+}
