@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,13 +64,13 @@ func (c Config) checkFile(ctx context.Context, local *content.Local, path string
 		return false, []Finding{{Where: durward.Position{File: file}, Fatal: true, Message: reasonOf(err)}}, nil
 	}
 	defer page.Body.Close()
-	document, err := io.ReadAll(io.LimitReader(page.Body, pages.MaxPageBytes+1))
-	dir, err2 := page.WorkingDir()
-	if err := errors.Join(bareError(err), err2); err != nil {
-		return false, []Finding{{Where: durward.Position{File: file}, Fatal: true, Message: reasonOf(err)}}, nil
+	document, err := page.ReadAll(pages.MaxPageBytes)
+	if durward.ReasonOf(err) == durward.MaxFileBytes {
+		return false, nil, nil // to be read only
 	}
-	if len(document) > pages.MaxPageBytes {
-		return false, nil, nil // read only
+	dir, err2 := page.WorkingDir()
+	if err := errors.Join(err, err2); err != nil {
+		return false, []Finding{{Where: durward.Position{File: file}, Fatal: true, Message: reasonOf(err)}}, nil
 	}
 	f, _ := pages.ParseFrontmatter(file, document) // Lint says what is wrong
 	return len(f.Tools) > 0, pages.Lint(file, document, func(name string) error {

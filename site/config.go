@@ -31,7 +31,8 @@ type Config struct {
 	AllowEnv []string
 	// Path is the PATH of commands. Empty means /usr/local/bin:/usr/bin:/bin.
 	Path string
-	// Hidden names files, by absolute path, that are not found in the site.
+	// Hidden names files and directories, by their physical paths, that are not found in
+	// the site.
 	Hidden []string
 	// NoArgumentGuard lets callers name any path in their arguments.
 	NoArgumentGuard bool

@@ -73,7 +73,7 @@ var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 func checkVariable(name, value string) error {
 	switch {
 	case !variableName().MatchString(name):
-		return fmt.Errorf("%.64q is not a name of a variable: letters, digits and _", name)
+		return errors.New("what should be the name of a variable is none: letters, digits and _") // it may be a piece of a secret
 	case strings.ContainsRune(value, 0):
 		return fmt.Errorf("the value of %s holds a NUL byte", name)
 	}

@@ -82,7 +82,7 @@ var inner = map[Code]durward.Reason{
 // none, and so is a failure of ours.
 func inward(err error) error {
 	var e *Error
-	if !errors.As(err, &e) || durward.ReasonOf(err) != "" {
+	if !errors.As(err, &e) {
 		return err
 	}
 	reason, ok := inner[e.Code]

@@ -68,9 +68,18 @@ func (x *execution) Run(ctx context.Context) (durward.Result, error) {
 		err = &durward.Error{Reason: durward.OutputTooLarge, Op: "execute"}
 	}
 	if err != nil {
-		return durward.Result{}, inward(err)
+		return durward.Result{}, failed(ctx, inward(err))
 	}
 	return durward.Result{Stdout: capture(out.Stdout), Stderr: capture(out.Stderr), Exit: &out.Code, Took: time.Since(began)}, nil
+}
+
+// failed gives an error that has no code that of a failure to run, unless the call was
+// ended.
+func failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil || durward.ReasonOf(err) != "" {
+		return err
+	}
+	return &durward.Error{Reason: durward.ExecFailed, Op: "execute", Err: err}
 }
 
 func (*execution) Close() error { return nil }

@@ -252,10 +252,11 @@ func (r *configReader) rule(rules httpedge.Rules) error {
 func (r *configReader) env(n *config.Node) {
 	r.into.Env = map[string]string{}
 	r.Map(n, func(f config.Field) {
-		value, ok := r.String(f.Value)
-		if !ok {
+		if f.Value.Kind != config.String {
+			r.Problem(f.Value, "%s must be a string, not %s; put it in quotes", f.Value.Path, f.Value.Kind) // it may be a secret
 			return
 		}
+		value := f.Value.Text
 		if err := checkVariable(f.Name, value); err != nil {
 			r.Problem(&config.Node{Where: f.Where}, "env: %v", err)
 		}

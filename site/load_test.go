@@ -140,12 +140,12 @@ func TestLoadConfigNamesEveryMistake(t *testing.T) {
 		{`envelope = "date"`, `s.toml:1:12: envelope must be one of flat, data, not "date" (did you mean "data"?)`},
 		{`components = "yes"`, `s.toml:1:14: components must be a boolean, not a string`},
 		{`argument_guard = 0`, `s.toml:1:18: argument_guard must be a boolean, not an integer`},
-		{`allow_env = ["A B"]`, `s.toml:1:14: allow_env[0]: "A B" is not a name of a variable: letters, digits and _`},
+		{`allow_env = ["A B"]`, `s.toml:1:14: allow_env[0]: what should be the name of a variable is none: letters, digits and _`},
 		{`allowed_hosts = "a"`, `s.toml:1:17: allowed_hosts must be a list, not a string`},
 		{`allowed_hosts = ["a", "/"]`, `s.toml:1:23: allowed_hosts[1]: `},
 		{`allowed_origins = ["example.org"]`, `s.toml:1:20: allowed_origins[0]: `},
-		{"[env]\nA = 1", `s.toml:2:5: env.A must be a string, not an integer; put it in quotes: "1"`},
-		{"[env]\n\"A-B\" = \"\"", `s.toml:2:1: env: "A-B" is not a name of a variable: letters, digits and _`},
+		{"[env]\nA = 1", `s.toml:2:5: env.A must be a string, not an integer; put it in quotes`},
+		{"[env]\n\"A-B\" = \"\"", `s.toml:2:1: env: what should be the name of a variable is none: letters, digits and _`},
 		{"[http]\nenable = true", `s.toml:2:1: unknown field "enable" (did you mean "enabled"?)`},
 		{"[http]\nports = [0]", `s.toml:2:10: http.ports[0] must be between 1 and 65535, not 0`},
 		{"[auth]", `s.toml:1:2: auth has no token_file: without one everybody is served`},
@@ -197,9 +197,10 @@ func TestReadEnvFile(t *testing.T) {
 	}
 	for _, test := range []struct{ text, want string }{
 		{"A=1\nsecret-without-name\n", "env:2:1: there is no = in it; write NAME=VALUE"},
-		{"export A=1\n1=2", "env:1:1: \"export A\" is not a name of a variable: letters, digits and _\nenv:2:1: \"1\" is not a name of a variable: letters, digits and _"},
+		{"export A=1\n1=2", "env:1:1: what should be the name of a variable is none: letters, digits and _\nenv:2:1: what should be the name of a variable is none: letters, digits and _"},
+		{"c2VjcmV0c2VjcmV0+w==\n", "env:1:1: what should be the name of a variable is none: letters, digits and _"},
 		{"A=\x00", "env:1:1: the value of A holds a NUL byte"},
-		{"=x", `env:1:1: "" is not a name of a variable: letters, digits and _`},
+		{"=x", "env:1:1: what should be the name of a variable is none: letters, digits and _"},
 	} {
 		got, err := ReadEnvFile(write(t, "env", test.text))
 		if got != nil || durward.ReasonOf(err) != durward.ConfigInvalid || config.ProblemsOf(err).Error() != test.want {

@@ -1,30 +1,41 @@
 package site
 
 import (
+	"errors"
 	"net/http"
 
+	"github.com/durward/durward"
 	doorsite "github.com/durward/durward/internal/door/site"
 	"github.com/durward/durward/internal/jsonx"
 )
 
-// A Refusal is the body of the answer to a POST that ran nothing, or not to its end.
-// That to any other request has its first two members only.
+// A Refusal is the body of the answer to a request that could not be granted.
 type Refusal struct {
 	Error string `json:"error"`
 	Code  Code   `json:"code"`
+	// Hint says what to do; it may be empty.
+	Hint string `json:"hint,omitempty"`
+}
+
+// An ActionRefusal is that body for a POST.
+type ActionRefusal struct {
+	Refusal
 	ActionResponse
 }
 
 // WriteError answers a request with an error as a site does, for what stands around its
 // handler: a server that ends, middleware.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	status, code, message := doorsite.Fault(inward(err))
-	var body any = struct {
-		Error string `json:"error"`
-		Code  Code   `json:"code"`
-	}{message, Code(code)}
+	err = inward(err)
+	status, code, message := doorsite.Fault(err)
+	refusal := Refusal{Error: message, Code: Code(code)}
+	var e *durward.Error
+	if errors.As(err, &e) {
+		refusal.Hint = e.Hint
+	}
+	var body any = refusal
 	if r.Method == http.MethodPost {
-		body = Refusal{message, Code(code), ActionResponse{Stderr: message, ReturnCode: 1}}
+		body = ActionRefusal{refusal, ActionResponse{Stderr: message, ReturnCode: 1}}
 	}
 	line, failed := jsonx.Marshal(body)
 	if failed != nil {

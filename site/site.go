@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
@@ -153,6 +154,9 @@ func (b *builder) openRoot() error {
 	if b.resolver != nil {
 		return nil
 	}
+	if b.config.Root == "" { // which would be the directory that we happen to be in
+		return badConfig("Root is missing: it is the directory of the pages")
+	}
 	local, err := content.OpenLocal(b.config.Root, b.config.Hidden...)
 	if err != nil {
 		return err
@@ -209,11 +213,18 @@ func (b *builder) runtime() (*core.Runtime, error) {
 		Source: pages.New(b.resolver, pages.Options{Root: b.root, Vars: b.config.Env, AllowEnv: b.config.AllowEnv}),
 		Policy: pages.Rules{
 			Operator: operator, Env: b.config.Env, Path: b.config.Path,
-			NoGuard: b.config.NoArgumentGuard, Components: b.config.Components,
+			NoGuard: b.config.NoArgumentGuard, Components: b.config.Components, Fetches: b.config.HTTP.Enabled,
+			Elsewhere: b.elsewhere(),
 		},
 		Recorder: b.recorder, Engines: map[string]core.Engine{pages.Engine: engine},
 		MaxConcurrent: b.config.MaxConcurrent, MaxQueue: b.config.MaxQueue,
 	})
+}
+
+// elsewhere reports whether an embedding program runs the commands.
+func (b *builder) elsewhere() bool {
+	_, ok := b.programs.(executing)
+	return ok
 }
 
 // hides tells of a path below the root that no page can be named by it.
@@ -231,9 +242,18 @@ func (b *builder) door(runtime *core.Runtime) (http.Handler, error) {
 		o.Rules.Authenticate = b.config.Tokens.tokens().Authenticate
 	}
 	if b.config.Components {
-		o.Components = components
+		o.Components, o.ComponentTime = components, min(doorsite.ComponentTime, b.wall())
 	}
 	return doorsite.New(o)
+}
+
+// wall is the time that the operator's policy gives a call.
+func (b *builder) wall() time.Duration {
+	limits := b.config.limits()
+	if doc := b.config.Sandbox.document; doc != nil {
+		limits = lesser(doc.Limits, limits)
+	}
+	return limits.Wall
 }
 
 func components(document []byte) []doorsite.Component {

@@ -12,7 +12,7 @@ import (
 )
 
 // endless lists the examples that end only when somebody ends them.
-var endless = []string{"durward audit tail -f"}
+var endless = []string{"durward audit tail -f", "durward serve docs", "durward serve docs -p 0 --timeout 5 -e DB=notes.db"}
 
 // TestEveryExampleOfTheHelpWorks asks every command for its help and runs what it
 // begins with.
@@ -29,6 +29,12 @@ func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 		return string(out)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte("all:\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "docs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "docs", "README.md"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range []string{dir, filepath.Dir(dir)} { // root's commands run as somebody else

@@ -26,6 +26,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "flip": flip, "last": last, "signals": signals, "dead": dead, "argument": argument,
+			"until": until, "serving": serving, "sends": sends,
 		},
 	})
 }

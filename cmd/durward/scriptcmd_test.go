@@ -121,3 +121,47 @@ func dead(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 }
+
+// until waits for a file to hold a pattern: until FILE PATTERN
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: until FILE PATTERN")
+	}
+	awaitPattern(ts, args[0], regexp.MustCompile(`(?m)`+args[1]))
+}
+
+// serving waits for the start line in what a server prints, and sets URL and PORT:
+// serving FILE
+func serving(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: serving FILE")
+	}
+	found := awaitPattern(ts, args[0], regexp.MustCompile(`\AServing on (http://.+:(\d+))\n`))
+	ts.Setenv("URL", found[1])
+	ts.Setenv("PORT", found[2])
+}
+
+func awaitPattern(ts *testscript.TestScript, file string, pattern *regexp.Regexp) []string {
+	var text []byte
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		text, _ = os.ReadFile(ts.MkAbs(file)) // it may not be there yet
+		if found := pattern.FindStringSubmatch(string(text)); found != nil {
+			return found
+		}
+	}
+	ts.Fatalf("%s does not come to hold %s: %s", file, pattern, text)
+	return nil
+}
+
+// sends sends a signal to the process whose id is in a file: sends SIGNAL FILE
+func sends(ts *testscript.TestScript, neg bool, args []string) {
+	numbers := map[string]syscall.Signal{"HUP": 1, "INT": 2, "TERM": 15}
+	if neg || len(args) != 2 || numbers[args[0]] == 0 {
+		ts.Fatalf("usage: sends HUP|INT|TERM FILE")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
+	ts.Check(err)
+	process, err := os.FindProcess(pid)
+	ts.Check(err)
+	ts.Check(process.Signal(numbers[args[0]]))
+}

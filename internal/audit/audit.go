@@ -166,7 +166,7 @@ func (l *Log) openIn(dir string) error {
 		return err
 	}
 	l.heads = ledger{dir: dir}
-	heads, err := l.heads.unfinished(l.heads.key(l.options.File))
+	heads, err := l.heads.unfinished(l.heads.key(l.options.File), l.now())
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,9 @@ const (
 func Formats() []Format { return []Format{JSONL, CSV} }
 
 // Export writes the wanted records in the order of time. A line that is no record and a
-// file that cannot be read are left out and given to damaged; once all others are
-// written, the error has reason AuditBroken and names the last of them.
+// file that cannot be read are left out and given to damaged, between two writes of
+// whole lines; once all others are written, the error has reason AuditBroken and names
+// the last of them.
 func Export(ctx context.Context, w io.Writer, dir string, format Format, filter Filter, damaged func(*Problem)) error {
 	out := bufio.NewWriter(w)
 	put, err := exporter(out, format)
@@ -40,6 +41,9 @@ func Export(ctx context.Context, w io.Writer, dir string, format Format, filter 
 	var damage error
 	for e, err := range Records(ctx, dir, filter) {
 		if problem := (*Problem)(nil); errors.As(err, &problem) {
+			if err := out.Flush(); err != nil {
+				return err
+			}
 			damaged(problem)
 			damage = &durward.Error{Reason: durward.AuditBroken, Op: "audit.export", Err: err}
 			continue

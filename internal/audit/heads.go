@@ -117,7 +117,7 @@ func (l *ledger) read() (map[string]Head, error) {
 // unfinished gives the last head of each chain that was not ended, and that of the
 // chain own, which may be "". Few chains are open at any time, however many there are,
 // and of the lines that an earlier start has read only the last is read again.
-func (l *ledger) unfinished(own string) (map[string]Head, error) {
+func (l *ledger) unfinished(own string, now time.Time) (map[string]Head, error) {
 	f, err := openSegment(l.path())
 	if missing(err) {
 		l.limit = smallLedger
@@ -127,9 +127,9 @@ func (l *ledger) unfinished(own string) (map[string]Head, error) {
 		return nil, err
 	}
 	defer f.Close()
-	m := newMark()
+	m := newMark(now)
 	if own == "" {
-		m = l.readMark(f)
+		m = l.readMark(f, now)
 	}
 	from := m.Offset
 	if err := m.advance(f, own); err != nil {
@@ -218,10 +218,13 @@ func (l *ledger) add(h Head) error {
 	if _, err := io.WriteString(f, text); err != nil {
 		return errors.Join(err, l.takeBack(f, size))
 	}
-	if size+int64(len(text)) < l.limit {
+	if size += int64(len(text)); size < l.limit {
 		return nil
 	}
-	return l.compact()
+	if l.compact() != nil {
+		l.limit = 2 * size // the head is there; the old ones only take room
+	}
+	return nil
 }
 
 // dropUnfinished cuts off a last line that its writer did not live to finish, and gives
@@ -260,7 +263,7 @@ func cutTo(f *os.File, size int64) (int64, error) {
 // takeBack undoes a write that failed. The caller holds the lock.
 func (l *ledger) takeBack(f *os.File, size int64) error {
 	if size == 0 {
-		return errors.Join(os.Remove(l.path()), ignoreMissing(os.Remove(l.markPath())))
+		return os.Remove(l.path())
 	}
 	return f.Truncate(size)
 }
@@ -326,11 +329,12 @@ func (l *ledger) compact() error {
 	if err := errors.Join(err, next.Chmod(0o600), next.Sync(), next.Close()); err != nil {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	l.limit = max(smallLedger, 2*int64(len(text)))
-	if err := ignoreMissing(os.Remove(l.markPath())); err != nil {
+	if err := os.Rename(temporary, l.path()); err != nil {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	return os.Rename(temporary, l.path())
+	l.limit = max(smallLedger, 2*int64(len(text)))
+	_ = os.Remove(l.markPath()) // it does not fit any more, wherever it stays
+	return nil
 }
 
 func formatHeads(heads map[string]Head) []byte {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 const (
@@ -15,12 +17,17 @@ const (
 	markEvery = 64 << 10
 	// maxMark bounds a mark; with more chains open at once none is left.
 	maxMark = 256 << 10
+	// markLasts is how long marks are gone by before the heads file is read as a whole
+	// again: a wrong one hides a chain no longer.
+	markLasts = 24 * time.Hour
 )
 
 // A mark says how far an earlier start has read the heads file and which chains were
 // not ended by then. It saves reading and proves nothing: without one, or with one that
-// does not fit, the heads file is read from its beginning.
+// is old, does not fit or is not ours alone, the heads file is read from its beginning.
 type mark struct {
+	// Since is when the heads file was last read from its beginning.
+	Since time.Time `json:"since"`
 	// Offset is where the line behind Last begins.
 	Offset int64  `json:"offset"`
 	Last   string `json:"last"`
@@ -31,36 +38,60 @@ type mark struct {
 	heads map[string]Head
 }
 
-func newMark() mark { return mark{heads: map[string]Head{}} }
+func newMark(now time.Time) mark { return mark{Since: now, heads: map[string]Head{}} }
 
 func (l *ledger) markPath() string { return filepath.Join(l.dir, markFile) }
 
 // readMark gives the mark that fits the heads file f, or one at its beginning.
-func (l *ledger) readMark(f *os.File) mark {
-	in, err := openSegment(l.markPath())
-	if err != nil {
-		return newMark()
+func (l *ledger) readMark(f *os.File, now time.Time) mark {
+	m, ok := l.findMark(f)
+	if age := now.Sub(m.Since); !ok || age < 0 || age > markLasts {
+		return newMark(now)
 	}
-	defer in.Close()
-	text, err := io.ReadAll(io.LimitReader(in, maxMark+1))
-	m := newMark()
-	if err != nil || len(text) > maxMark || json.Unmarshal(text, &m) != nil || !m.fits(f) {
-		return newMark()
+	return m
+}
+
+// findMark gives the mark that fits the heads file f, if there is one.
+func (l *ledger) findMark(f *os.File) (mark, bool) {
+	m := newMark(time.Time{})
+	text, err := l.markText()
+	if err != nil || json.Unmarshal(text, &m) != nil || !m.fits(f) {
+		return m, false
 	}
 	for _, line := range m.Open {
 		h, ok := parseHead(line)
 		if !ok {
-			return newMark()
+			return m, false
 		}
 		m.heads[h.File] = h
 	}
-	return m
+	return m, true
+}
+
+func (l *ledger) markText() ([]byte, error) {
+	in, err := openSegment(l.markPath())
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err == nil {
+		err = privateFile(l.markPath(), info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxMark+1))
+	if err == nil && len(text) > maxMark {
+		err = errors.New("it is too long")
+	}
+	return text, err
 }
 
 // fits reports whether the line before the mark is what it was.
 func (m mark) fits(f io.ReaderAt) bool {
 	want := []byte(m.Last + "\n")
-	if m.Last == "" || m.Offset < int64(len(want)) || m.Ended < 0 {
+	if m.Last == "" || m.Offset < int64(len(want)) || m.Ended < 0 || m.Ended > m.Offset {
 		return false
 	}
 	have := make([]byte, len(want))
@@ -122,6 +153,41 @@ func (l *ledger) writeMark(f *os.File, m mark) {
 		return
 	}
 	_ = replace(l.markPath(), text)
+}
+
+// inspectMark gives what is wrong with a mark for one who doubts. A mark that does not
+// fit, as after a compaction, counts for nobody.
+func (l *ledger) inspectMark() *Problem {
+	info, err := os.Lstat(l.markPath())
+	if err != nil {
+		return nil // there is none
+	}
+	if !info.Mode().IsRegular() {
+		return &Problem{File: l.markPath(), Why: "it is no regular file"}
+	}
+	if why := exposed(l.markPath(), 0o600); why != "" {
+		return &Problem{File: l.markPath(), Why: why}
+	}
+	if l.markAgrees() || l.markAgrees() { // it may have been replaced at this moment
+		return nil
+	}
+	return &Problem{File: l.markPath(), Why: "it does not name the chains that were open: heads holds others"}
+}
+
+// markAgrees reports whether the mark says what the lines before it do.
+func (l *ledger) markAgrees() bool {
+	f, err := openSegment(l.path())
+	if err != nil {
+		return true // that is a problem of the heads file
+	}
+	defer f.Close()
+	have, ok := l.findMark(f)
+	if !ok {
+		return true
+	}
+	want := newMark(time.Time{})
+	err = want.advance(io.NewSectionReader(f, 0, have.Offset), "")
+	return err == nil && want.Offset == have.Offset && want.Ended == have.Ended && maps.Equal(want.heads, have.heads)
 }
 
 // replace puts a new private file in the place of an old one.

@@ -49,15 +49,16 @@ func splitName(name string) (active string, s segment) {
 // segmentsOf lists the files of a chain, oldest first, the active file last. There may
 // be none.
 func segmentsOf(active string) ([]segment, error) {
-	all, err := chainsIn(filepath.Dir(active), func(name string) bool { return name == filepath.Base(active) })
+	all, err := chainsIn(filepath.Dir(active), func(name string) bool { return name == filepath.Base(active) }, func(string) {})
 	if err != nil {
 		return nil, err
 	}
 	return all[active], nil
 }
 
-// chainsIn lists the chains of a folder whose active file has a wanted name.
-func chainsIn(dir string, wanted func(active string) bool) (map[string][]segment, error) {
+// chainsIn lists the chains of a folder whose active file has a wanted name. Folders
+// with such a name are no part of them; odd is told of each.
+func chainsIn(dir string, wanted func(active string) bool, odd func(path string)) (map[string][]segment, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -65,11 +66,15 @@ func chainsIn(dir string, wanted func(active string) bool) (map[string][]segment
 	chains := map[string][]segment{}
 	for _, entry := range entries {
 		active, s := splitName(entry.Name())
-		if entry.IsDir() || !wanted(active) {
+		if !wanted(active) {
+			continue
+		}
+		s.path = filepath.Join(dir, entry.Name())
+		if entry.IsDir() {
+			odd(s.path)
 			continue
 		}
 		key := filepath.Join(dir, active)
-		s.path = filepath.Join(dir, entry.Name())
 		chains[key] = append(chains[key], s)
 	}
 	for _, segments := range chains {

@@ -118,9 +118,10 @@ type follower struct {
 	dir     string
 	files   []string
 	cursors map[string]*cursor
-	// damage is what is wrong with the heads file until it was given; told once it was.
-	damage *Problem
-	told   bool
+	// odd is what is wrong with the heads file and beside the logs until it was given;
+	// told are the files that were.
+	odd  []Problem
+	told map[string]bool
 }
 
 // look adds the chains that it does not know yet.
@@ -129,11 +130,14 @@ func (f *follower) look() error {
 	if err != nil {
 		return err
 	}
-	if found.damage != nil && found.damage.Line == 0 && !f.told {
-		f.damage, f.told = found.damage, true
-	}
 	if f.cursors == nil {
-		f.cursors = map[string]*cursor{}
+		f.cursors, f.told = map[string]*cursor{}, map[string]bool{}
+	}
+	if found.damage != nil && found.damage.Line == 0 {
+		f.note(*found.damage)
+	}
+	for _, bad := range found.odd {
+		f.note(bad)
 	}
 	for active, segments := range found.chains {
 		if f.cursors[active] != nil {
@@ -148,6 +152,14 @@ func (f *follower) look() error {
 	return nil
 }
 
+// note keeps a problem for the next drain, unless one with that file was given.
+func (f *follower) note(bad Problem) {
+	if !f.told[bad.File] {
+		f.told[bad.File] = true
+		f.odd = append(f.odd, bad)
+	}
+}
+
 func (f *follower) close() {
 	for _, c := range f.cursors {
 		c.close()
@@ -157,9 +169,10 @@ func (f *follower) close() {
 // drain gives everything behind the cursors in the order of time. It is false when
 // nothing more is to be given.
 func (f *follower) drain(ctx context.Context, filter Filter, yield func(Entry, error) bool) bool {
-	if bad := f.damage; bad != nil {
-		f.damage = nil
-		if !yield(Entry{File: bad.File}, bad) {
+	for len(f.odd) > 0 {
+		bad := f.odd[0]
+		f.odd = f.odd[1:]
+		if !yield(Entry{File: bad.File}, &bad) {
 			return false
 		}
 	}

@@ -16,13 +16,21 @@ type ending struct {
 	at     time.Time
 }
 
-// skipOld leaves out the chains that hold nothing that is wanted, or puts their cursors
-// behind their last record where it may not stay the last, so that a folder with the logs of many processes is not read as a whole. The
-// times of one chain are taken to rise.
+// touched is when something was put there for the last time, by the record or by the
+// file, whichever is later: a record says what it likes.
+func (e ending) touched() time.Time {
+	if at := e.info.ModTime(); at.After(e.at) {
+		return at
+	}
+	return e.at
+}
+
+// skipOld leaves out the chains that were ended before the last records of all were
+// made, or puts their cursors behind their last record where it may not stay the last,
+// so that a folder with the logs of many processes is not read as a whole. Whoever
+// chooses records by anything else gets every chain read.
 func (f *follower) skipOld(o TailOptions) {
-	from := o.Since
-	all := wantsAll(o.Filter)
-	if from.IsZero() && !all {
+	if !wantsAll(o.Filter) {
 		return
 	}
 	ends := make([]ending, 0, len(f.cursors))
@@ -32,12 +40,14 @@ func (f *follower) skipOld(o TailOptions) {
 		}
 	}
 	slices.SortFunc(ends, func(a, b ending) int { return b.at.Compare(a.at) })
-	if last := max(o.Last, 1); all && last <= len(ends) && ends[last-1].at.After(from) {
-		from = ends[last-1].at // so many chains have a record that is no older
+	last := max(o.Last, 1)
+	if last > len(ends) {
+		return
 	}
+	from := ends[last-1].at // so many chains have a record that is no older
 	for _, e := range ends {
 		switch {
-		case !e.at.Before(from):
+		case !e.touched().Before(from):
 		case o.Follow:
 			e.cursor.skipTo(e.info)
 		default:
@@ -46,10 +56,9 @@ func (f *follower) skipOld(o TailOptions) {
 	}
 }
 
-// wantsAll reports whether a filter chooses by time at most, and by that only from one
-// moment on.
+// wantsAll reports whether a filter leaves nothing out.
 func wantsAll(f Filter) bool {
-	f.Since, f.Files = time.Time{}, nil
+	f.Files = nil
 	return reflect.ValueOf(f).IsZero()
 }
 

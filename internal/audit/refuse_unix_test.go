@@ -182,7 +182,9 @@ func TestARotationThatFailsRefusesAndIsTriedAgain(t *testing.T) {
 			t.Errorf("it was recorded: %v", err)
 		}
 	}
-	verified(t, dir)
+	if bad := firstProblem(t, dir); bad.File != blocked || bad.Why != isFolder {
+		t.Errorf("%v", bad)
+	}
 	must(t, os.RemoveAll(blocked))
 	must(t, l.Intent(call("3")))
 	if c := verified(t, dir).Chains[0]; c.Records != 3 || c.Segments != 2 {

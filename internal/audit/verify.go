@@ -70,6 +70,7 @@ func Verify(ctx context.Context, dir string, files ...string) (Summary, error) {
 		}
 		s.Chains = append(s.Chains, c)
 	}
+	s.Problems = append(s.Problems, f.odd...)
 	f.verifyFolder(&s)
 	return s, s.err()
 }
@@ -97,6 +98,9 @@ func (f *logs) verifyFolder(s *Summary) {
 		s.Problems = append(s.Problems, *bad)
 	} else if why := exposed(f.ledger.path(), 0o600); why != "" {
 		s.Problems = append(s.Problems, Problem{File: f.ledger.path(), Why: why})
+	}
+	if bad := f.ledger.inspectMark(); bad != nil {
+		s.Problems = append(s.Problems, *bad)
 	}
 	if why := exposed(f.ledger.dir, 0o700); why != "" {
 		s.Problems = append(s.Problems, Problem{File: f.ledger.dir, Why: why})
@@ -129,7 +133,13 @@ type logs struct {
 	heads  map[string]Head
 	// damage is what is wrong with the heads file, if anything.
 	damage *Problem
+	// odd are the folders that stand where a log could.
+	odd []Problem
 }
+
+const isFolder = "it is a folder"
+
+func (f *logs) addOdd(path string) { f.odd = append(f.odd, Problem{File: path, Why: isFolder}) }
 
 // find lists the chains to look at. Heads are read before any chain: a chain that grows
 // meanwhile is only ahead of them.
@@ -156,7 +166,7 @@ func (f *logs) addFolder(dir string) error {
 	f.ledger = &ledger{dir: abs}
 	known, damage := f.ledger.inspect()
 	f.damage = damage
-	if f.chains, err = chainsIn(abs, isLog); err != nil {
+	if f.chains, err = chainsIn(abs, isLog, f.addOdd); err != nil {
 		return err
 	}
 	for key, head := range known {
@@ -171,6 +181,10 @@ func (f *logs) addFile(file string) error {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return err
+	}
+	if info, err := os.Lstat(abs); err == nil && info.IsDir() {
+		f.addOdd(abs)
+		return nil
 	}
 	know(f.chains, abs)
 	if f.heads[abs].Seq > 0 {

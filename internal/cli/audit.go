@@ -126,7 +126,7 @@ func (p *program) tail(ctx context.Context, o audit.TailOptions, q *query) error
 	if err != nil || !exists {
 		return err
 	}
-	ctx, signals := catchSignals(ctx)
+	ctx, signals := catchSignals(ctx, endings...)
 	defer signals.stop()
 	err = p.list(audit.Tail(ctx, dir, o))
 	if err == nil && ctx.Err() != nil {
@@ -301,7 +301,7 @@ func (p *program) export(ctx context.Context, q *query, format audit.Format, raw
 	case format == audit.CSV:
 		safe.Safe = safetext.Output
 	}
-	ctx, signals := catchSignals(ctx)
+	ctx, signals := catchSignals(ctx, endings...)
 	defer signals.stop()
 	working := p.working("exporting records")
 	defer working.done()
@@ -342,7 +342,7 @@ func (p *program) verify(ctx context.Context, files []string) error {
 	if !exists {
 		folder = "" // the files stand for themselves
 	}
-	ctx, signals := catchSignals(ctx)
+	ctx, signals := catchSignals(ctx, endings...)
 	defer signals.stop()
 	working := p.working("proving the log")
 	summary, err := audit.Verify(ctx, folder, files...)

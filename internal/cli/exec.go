@@ -96,7 +96,7 @@ func (x *execution) run(ctx context.Context) error {
 	for _, o := range []*outlet{x.stdout, x.stderr} {
 		o.exact = x.raw && !o.terminal
 	}
-	ctx, signals := catchSignals(ctx)
+	ctx, signals := catchSignals(ctx, endings...)
 	defer signals.stop()
 	x.began = time.Now()
 	if x.stream {
@@ -304,8 +304,13 @@ func (x *execution) builtIn(root string, level durward.Level) (*policy.Policy, e
 // refused, and needs no such line.
 func (x *execution) sayWhatIsWeak() {
 	if x.policy.Grant().StepDown {
-		x.note("level 0: files and network are not confined (durward doctor)")
+		x.noteWeakness()
 	}
+}
+
+// noteWeakness tells what the built-in policy asks for and this build cannot hold.
+func (p *program) noteWeakness() {
+	p.note("level 0: files and network are not confined (durward doctor)")
 }
 
 // preview prints what would be decided.

@@ -11,6 +11,13 @@ import (
 
 // host is what policy has to know of this machine; root is its workspace.
 func (p *program) host(root string, own ...string) policy.Host {
+	host := machine.Host(root)
+	host.Home, host.Environ, host.Own = p.home(), p.env, p.ownPaths(own...)
+	return host
+}
+
+// ownPaths adds to some paths those that say how durward is run and what it did.
+func (p *program) ownPaths(own ...string) []string {
 	// A state folder that cannot be is refused where it is opened.
 	if state, err := p.stateDir(); err == nil && !odd(state) {
 		own = append(own, state)
@@ -20,9 +27,7 @@ func (p *program) host(root string, own ...string) policy.Host {
 			own = append(own, path)
 		}
 	}
-	host := machine.Host(root)
-	host.Home, host.Environ, host.Own = p.home(), p.env, own
-	return host
+	return own
 }
 
 // blameHome names a HOME that no path below can be judged by, instead of each such path.

@@ -32,6 +32,9 @@ func TestJSONHasOneFormEverywhere(t *testing.T) {
 		{"audit tail -n 1", "audit.record", true},
 		{"audit show x", "audit.show", false},
 		{"version --config no-such-file", "version", false},
+		{"init --dry-run site", "init", true},
+		{"init --template nothing", "init", false},
+		{"serve . --check", "serve", false},
 		{"nonsense", "durward", false},
 	} {
 		r := durwardIn(t.Context(), t, env, dir, append([]string{"--json"}, strings.Fields(test.args)...)...)

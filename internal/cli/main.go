@@ -36,7 +36,7 @@ type program struct {
 	// dir gives the working directory by its physical path: $PWD may lead through links.
 	dir func() (string, error)
 
-	json, quiet, verbose bool
+	json, quiet, verbose, noInput bool
 	// configFile is the configuration that somebody named; systemConfig is the folder
 	// of the machine's own.
 	configFile, systemConfig string

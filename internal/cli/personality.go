@@ -53,8 +53,8 @@ func firstWord(words []string) string {
 
 // absent lists the commands that other builds have and this one does not.
 var absent = []string{
-	"call", "cmd", "config", "connect", "console", "exec-server", "explain", "gateway", "hub", "import", "init", "install",
-	"mcp", "policy", "run", "serve", "server", "tools", "trust", "up", "update", "worker",
+	"call", "cmd", "config", "connect", "console", "exec-server", "explain", "gateway", "hub", "import", "install",
+	"mcp", "policy", "run", "server", "tools", "trust", "up", "update", "worker",
 }
 
 // present refuses the words of a command that this build does not have.

@@ -47,7 +47,7 @@ func (p *program) root() *cobra.Command {
 		return usageError(cmd.CommandPath()+" --help lists the flags", "%w", err)
 	})
 	p.globalFlags(root.PersistentFlags())
-	root.AddCommand(p.execCommand(), p.auditCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand())
+	root.AddCommand(p.serveCommand(), p.initCommand(), p.execCommand(), p.auditCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand())
 	root.SetHelpCommand(helpCommand())
 	makeStrict(root)
 	return root
@@ -60,7 +60,7 @@ func (p *program) globalFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&p.quiet, "quiet", "q", false, "print no notes on standard error")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print the details of errors")
 	flags.Bool("no-color", false, "use no colours (there are none)")
-	flags.Bool("no-input", false, "never ask (nothing does)")
+	flags.BoolVar(&p.noInput, "no-input", p.env[varNoInput] != "" || p.env["CI"] != "", "never ask")
 }
 
 // begin stands before every command. A configuration that was named is read even by a
@@ -68,7 +68,7 @@ func (p *program) globalFlags(flags *pflag.FlagSet) {
 func (p *program) begin(cmd *cobra.Command) error {
 	p.command = commandName(cmd)
 	p.warnOfVariables()
-	if !cmd.Flags().Changed("config") {
+	if !cmd.Root().PersistentFlags().Changed("config") {
 		return nil
 	}
 	_, _, err := p.settings()

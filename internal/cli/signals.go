@@ -31,12 +31,15 @@ type signals struct {
 	first signalled // guarded by mu; zero until one came
 }
 
-// catchSignals gives a context that a signal ends. The goroutine ends at stop.
-func catchSignals(ctx context.Context) (context.Context, *signals) {
+// endings are the signals that end a program. A server takes the last one otherwise.
+var endings = []os.Signal{os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP}
+
+// catchSignals gives a context that one of the signals ends. The goroutine ends at stop.
+func catchSignals(ctx context.Context, numbers ...os.Signal) (context.Context, *signals) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &signals{second: make(chan struct{}), cancel: cancel}
 	caught, pipe := make(chan os.Signal, 4), make(chan os.Signal, 1)
-	for _, number := range []os.Signal{os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, number := range numbers {
 		if !signal.Ignored(number) { // whoever started us by nohup wants us to stay
 			signal.Notify(caught, number)
 		}

@@ -18,12 +18,18 @@ const (
 	varStateDir = "DURWARD_STATE_DIR"
 	varPolicy   = "DURWARD_POLICY"
 	varTimeout  = "DURWARD_TIMEOUT"
+
+	varListen    = "DURWARD_LISTEN"
+	varTokenFile = "DURWARD_TOKEN_FILE"
+	varLogLevel  = "DURWARD_LOG_LEVEL"
+	varLogFormat = "DURWARD_LOG_FORMAT"
+	varNoInput   = "DURWARD_NO_INPUT"
 )
 
 // ownVariables lists all names that mean something in some build.
 var ownVariables = []string{
-	varConfig, "DURWARD_CONTEXT", "DURWARD_LISTEN", "DURWARD_LOG_FORMAT", "DURWARD_LOG_LEVEL", "DURWARD_NO_INPUT",
-	varPolicy, varStateDir, varTimeout, "DURWARD_TOKEN_FILE",
+	varConfig, "DURWARD_CONTEXT", varListen, varLogFormat, varLogLevel, varNoInput,
+	varPolicy, varStateDir, varTimeout, varTokenFile,
 }
 
 // warnOfVariables names the variables that look like ours and mean nothing.

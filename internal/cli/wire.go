@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"sync"
 
@@ -33,6 +34,22 @@ var catalogue = core.Catalogue{{
 
 // open builds a house that runs calls under the policy and records them.
 func (p *program) open(policy core.Policy) (*house, error) {
+	log, err := p.openLog(nil)
+	if err != nil {
+		return nil, err
+	}
+	h, err := p.build(policy, log)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	h.log = log
+	sandbox.Probe() // kept by the engine; no call is to spend its time on it
+	return h, nil
+}
+
+// openLog opens the audit log as the configuration has it. What goes wrong aside from
+// calls is told to logger, which may be nil.
+func (p *program) openLog(logger *slog.Logger) (*audit.Log, error) {
 	settings, _, err := p.settings()
 	if err != nil {
 		return nil, err
@@ -44,17 +61,9 @@ func (p *program) open(policy core.Policy) (*house, error) {
 	if err := audit.Private(filepath.Dir(dir)); err != nil {
 		return nil, unwritable(err)
 	}
+	settings.audit.Logger = logger
 	log, err := audit.Open(dir, settings.audit)
-	if err != nil {
-		return nil, unwritable(err)
-	}
-	h, err := p.build(policy, log)
-	if err != nil {
-		return nil, errors.Join(err, log.Close())
-	}
-	h.log = log
-	sandbox.Probe() // kept by the engine; no call is to spend its time on it
-	return h, nil
+	return log, unwritable(err)
 }
 
 // unwritable adds what can be done where the log does not know it.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/durward/durward"
@@ -23,11 +25,13 @@ const Index = "README.md"
 type Local struct {
 	root     *fsroot.Root
 	physical string
-	hidden   []string
+	hidden   []string // files
+	closed   []string // directories below the root in which nothing is found
 }
 
-// OpenLocal opens a directory. The hidden files, named by absolute paths, are not
-// found in it, under whatever name. Close it after use.
+// OpenLocal opens a directory. The hidden files, named by physical paths, are not found
+// in it, under whatever name; nor is what lies in a hidden directory. Close it after
+// use.
 func OpenLocal(dir string, hidden ...string) (*Local, error) {
 	physical, err := filepath.Abs(dir)
 	if err == nil {
@@ -42,7 +46,22 @@ func OpenLocal(dir string, hidden ...string) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Local{root: root, physical: physical, hidden: hidden}, nil
+	l := &Local{root: root, physical: physical}
+	for _, path := range hidden {
+		l.hide(path)
+	}
+	return l, nil
+}
+
+// hide notes a path that is hidden. A directory elsewhere holds nothing of the site.
+func (l *Local) hide(path string) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		l.hidden = append(l.hidden, path)
+		return
+	}
+	if below, err := filepath.Rel(l.physical, path); err == nil && filepath.IsLocal(below) {
+		l.closed = append(l.closed, path+string(filepath.Separator))
+	}
 }
 
 // bare gives an error without the path that is named beside it.
@@ -88,7 +107,7 @@ func (l *Local) open(name string) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(l.hidden) > 0 && l.hides(f.Info) {
+	if l.hides(f) {
 		f.Close()
 		return nil, notFound()
 	}
@@ -130,7 +149,16 @@ func (l *Local) openPhysical(name string, refused error) (*fsroot.Handle, error)
 }
 
 // hides reports whether a file is one of the hidden ones, by any name.
-func (l *Local) hides(found fsroot.Info) bool {
+func (l *Local) hides(f *fsroot.Handle) bool {
+	return len(l.hidden) > 0 && l.isHidden(f.Info) || len(l.closed) > 0 && l.isClosed(f)
+}
+
+func (l *Local) isClosed(f *fsroot.Handle) bool {
+	physical, err := f.PhysicalPath()
+	return err != nil || slices.ContainsFunc(l.closed, func(dir string) bool { return strings.HasPrefix(physical, dir) })
+}
+
+func (l *Local) isHidden(found fsroot.Info) bool {
 	return slices.ContainsFunc(l.hidden, func(hidden string) bool {
 		id, ok := identity(hidden)
 		return ok && id == [2]uint64{found.Device, found.Inode}

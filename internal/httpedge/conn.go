@@ -103,9 +103,8 @@ type conn struct {
 // Read notes how the peer ended, for systems where that cannot be asked.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	var slow net.Error
-	switch {
-	case err == nil || errors.As(err, &slow) && slow.Timeout():
+	switch slow, ok := err.(net.Error); { // as it comes from a net.Conn
+	case err == nil || ok && slow.Timeout():
 	case errors.Is(err, io.EOF):
 		c.eof.Store(true)
 	default:

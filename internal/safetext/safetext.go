@@ -56,7 +56,8 @@ func Output(text string) string {
 }
 
 // JSON does it to text that is JSON, on one line or many, by the escapes of JSON: what
-// it says stays the same to the byte.
+// it says stays the same to the byte. A carriage return can only stand between values
+// there, where it says nothing, and becomes a blank: a terminal would obey it.
 func JSON(text string) string {
 	if !strings.ContainsFunc(text, hiddenInJSON) {
 		return text
@@ -64,6 +65,8 @@ func JSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch {
+		case r == '\r':
+			b.WriteByte(' ')
 		case !hiddenInJSON(r):
 			b.WriteRune(r)
 		case r > 0xffff:
@@ -76,8 +79,8 @@ func JSON(text string) string {
 	return b.String()
 }
 
-// hiddenInJSON leaves out the blanks that stand between the values of JSON.
-func hiddenInJSON(r rune) bool { return !shown(r) && !strings.ContainsRune("\t\n\r", r) }
+// hiddenInJSON leaves out the blanks that may stand between the values of JSON.
+func hiddenInJSON(r rune) bool { return !shown(r) && !strings.ContainsRune("\t\n", r) }
 
 func visible(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !shown(r) })

@@ -67,3 +67,11 @@ func TestOutputKeepsLinesAndColumns(t *testing.T) {
 		t.Errorf("%q; want %q", got, want)
 	}
 }
+
+// TestJSONOnOneLineStaysOnIt has a terminal go back between two values.
+func TestJSONOnOneLineStaysOnIt(t *testing.T) {
+	const text = "{\"a\":1,\r\"b\":\t2}\r\n"
+	if got, want := safetext.JSON(text), "{\"a\":1, \"b\":\t2} \n"; got != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+}

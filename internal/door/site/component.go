@@ -26,10 +26,12 @@ type Component struct {
 const (
 	maxComponents   = 32
 	atOnce          = 4
-	componentTime   = 5 * time.Second
 	componentOutput = 1 << 20
 	maxDetailBytes  = 256
 )
+
+// ComponentTime is the longest time that a component gets.
+const ComponentTime = 5 * time.Second
 
 // componentSurface marks the calls of components in records, and to the rules that
 // decide them; no request can set it.
@@ -56,7 +58,7 @@ func (d *door) fill(r *http.Request, sent, clean string, document []byte) ([]byt
 			defer func() { <-slots }()
 			call := d.call(r, sent, clean)
 			call.Surface, call.Argv, call.Env = componentSurface, []string{"sh", "-c", c.Code}, maps.Clone(env)
-			call.Ask.Limits = durward.Limits{Wall: componentTime}
+			call.Ask.Limits = durward.Limits{Wall: d.ComponentTime}
 			outputs[i] = d.evaluate(r.Context(), call)
 		})
 	}
@@ -98,16 +100,22 @@ func (d *door) evaluate(ctx context.Context, c durward.Call) string {
 	result, err := d.Runtime.Do(ctx, c)
 	switch {
 	case durward.KindOf(err) == durward.Timeout:
-		return evalError(fmt.Sprintf("timed out after %gs", componentTime.Seconds()))
+		return evalError(fmt.Sprintf("timed out after %gs", d.ComponentTime.Seconds()))
 	case err != nil:
 		_, _, message := Fault(err)
 		return evalError(message)
 	}
-	stdout, stderr := string(result.Stdout.Bytes()), string(result.Stderr.Bytes())
+	stdout, stderr := kept(result.Stdout), kept(result.Stderr)
 	if status := result.ExitStatus(); status != 0 {
 		return evalError(fmt.Sprintf("exit %d — %s", status, detail(stderr, stdout)))
 	}
-	return strings.TrimRight(cut(strings.ToValidUTF8(stdout, "\ufffd"), componentOutput, ""), " \t\r\n\v\f")
+	return strings.TrimRight(cut(stdout, componentOutput, ""), " \t\r\n\v\f")
+}
+
+// kept gives a stream as text, without a character that was cut in two.
+func kept(c durward.Capture) string {
+	text := c.Bytes()
+	return strings.ToValidUTF8(string(text[:wholeRunes(text, c.Dropped() == 0)]), "\ufffd")
 }
 
 func evalError(what string) string { return "[eval error: " + what + "]" }
@@ -118,7 +126,7 @@ func detail(stderr, stdout string) string {
 	if text == "" {
 		text = strings.TrimSpace(stdout)
 	}
-	return cut(strings.ToValidUTF8(text, "\ufffd"), maxDetailBytes, "…")
+	return cut(text, maxDetailBytes, "…")
 }
 
 // cut shortens text to at most so many bytes, between two characters, and marks that.

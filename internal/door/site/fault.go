@@ -15,8 +15,7 @@ type fault struct {
 	code   string
 }
 
-// faults lists the reasons that this door has words of its own for. The rest are
-// answered with the status of their kind.
+// faults lists the reasons that this door has words of its own for.
 var faults = map[durward.Reason]fault{
 	durward.BadJSON:      {http.StatusBadRequest, codeBadRequest},
 	durward.BadRequest:   {http.StatusBadRequest, codeBadRequest},
@@ -67,6 +66,15 @@ var faults = map[durward.Reason]fault{
 	"":                       {http.StatusInternalServerError, codeInternal},
 }
 
+// plain are the reasons whose word is the code, and whose kind has the status. What is
+// in neither list is nothing that a request can bring about.
+var plain = map[durward.Reason]bool{
+	durward.BodyTooLarge: true, durward.BadContentType: true, durward.OriginDenied: true, durward.MethodNotAllowed: true,
+	durward.Unauthenticated: true, durward.NoFrontmatter: true, durward.BadFrontmatter: true, durward.CommandNotAllowed: true,
+	durward.ArgDenied: true, durward.HostDenied: true, durward.ConnectFailed: true, durward.QueueFull: true,
+	durward.ShuttingDown: true, durward.CallCancelled: true,
+}
+
 // Codes that several reasons share.
 const (
 	codeBadRequest = "bad_request"
@@ -88,8 +96,12 @@ var told = map[durward.Reason]bool{
 func Fault(err error) (status int, code, message string) {
 	reason := durward.ReasonOf(err)
 	f, ok := faults[reason]
-	if !ok {
+	switch {
+	case ok:
+	case plain[reason]:
 		f = fault{httpedge.Status(err), string(reason)}
+	default:
+		f = faults[durward.Defect]
 	}
 	return f.status, f.code, messageOf(err, reason)
 }
@@ -121,11 +133,12 @@ type refusal struct {
 func (d *door) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	status, code, _ := Fault(err)
 	d.log(r, err, status, code)
-	d.answerError(w, r, err)
+	WriteError(w, r, err)
 }
 
-// answerError answers with an error.
-func (d *door) answerError(w http.ResponseWriter, r *http.Request, err error) {
+// WriteError answers with an error. It is for servers, too, that refuse a request before
+// the handler sees it.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	status, code, message := Fault(err)
 	body := refusal{Error: message, Code: code, Hint: hintOf(err)}
 	var shape any = body
@@ -142,6 +155,7 @@ func (d *door) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
 	if code == string(durward.QueueFull) {
 		h.Set("Retry-After", "1")
 	}

@@ -151,6 +151,14 @@ func (d *door) file(w http.ResponseWriter, r *http.Request, c *content.Content) 
 		return unreadable(err)
 	}
 	in := newReading(nil, kind, c.Key, c.ModTime)
+	if c.Key == "" && c.Size <= maxPageBytes { // only its bytes tell it from the next version
+		body, err := c.ReadAll(maxPageBytes)
+		if err != nil {
+			return err
+		}
+		serve(w, r, newReading(body, kind, "", c.ModTime))
+		return nil
+	}
 	in.head(w)
 	http.ServeContent(w, r, "", in.modified, c.Body)
 	return nil
@@ -207,12 +215,16 @@ type reading struct {
 	header map[string][]string
 }
 
-// newReading makes a reading that changes with its key. Without a key nobody can tell
-// when it does.
+// newReading makes a reading that changes with its key; without one only the body, if
+// there is one, tells it from the next version.
 func newReading(body []byte, kind, key string, modified time.Time) reading {
 	in := reading{body: body, kind: kind, modified: modified, header: map[string][]string{"Cache-Control": {"no-cache"}}}
-	if key != "" {
-		sum := sha256.Sum256([]byte(key))
+	told := []byte(key)
+	if key == "" {
+		told = body
+	}
+	if told != nil {
+		sum := sha256.Sum256(told)
 		in.header["Etag"] = []string{`"` + hex.EncodeToString(sum[:16]) + `"`}
 	}
 	if !modified.IsZero() {

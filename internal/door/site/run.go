@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/durward/durward"
@@ -28,10 +29,19 @@ func (d *door) run(w http.ResponseWriter, r *http.Request) error {
 	c.Argv, c.Env = q.command, q.env
 	result, err := d.Runtime.Do(r.Context(), c)
 	if err != nil {
-		d.answerError(w, r, err) // it is on record
+		WriteError(w, r, endOf(r.Context(), err)) // it is on record
 		return nil
 	}
 	return d.writeAnswer(w, answerOf(result))
+}
+
+// endOf tells a call that we cut short from one whose client went away.
+func endOf(request context.Context, err error) error {
+	ours := request.Err() == nil || durward.ReasonOf(context.Cause(request)) == durward.ShuttingDown
+	if durward.ReasonOf(err) != durward.CallCancelled || !ours {
+		return err
+	}
+	return &durward.Error{Reason: durward.ShuttingDown, Op: "run", Retry: true, Hint: "try again after the restart", Err: err}
 }
 
 func answerOf(r durward.Result) answer {

@@ -13,6 +13,7 @@ package site
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/content"
@@ -36,6 +37,9 @@ type Options struct {
 	// Components finds the blocks of a page that are replaced by the output of their
 	// code. Nil serves them as they are written.
 	Components func(document []byte) []Component
+	// ComponentTime is what a component gets; no more than policy gives a call. Zero
+	// means [ComponentTime].
+	ComponentTime time.Duration
 	// DataEnvelope puts the answer to a command into a member called data.
 	DataEnvelope bool
 	// Rules say which requests are looked at; its Methods and WriteError are the
@@ -56,6 +60,9 @@ type door struct {
 func New(o Options) (http.Handler, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.ComponentTime == 0 {
+		o.ComponentTime = ComponentTime
 	}
 	d := &door{Options: o}
 	o.Rules.Methods = []string{http.MethodGet, http.MethodHead, http.MethodPost}

@@ -37,12 +37,12 @@ func TestGuard(t *testing.T) {
 		"https://example.org/../x": false, "s3://bucket/x": false, "--url=http://x/../y": true, "--url=http://x/y": false, "a/...": false, "--depth=2": false, "-n5": false, "x~": false,
 	} {
 		for _, i := range []int{1, 4, 5} {
-			if err := s.guard(with(i, word)); (err != nil) != refused || err != nil && durward.ReasonOf(err) != durward.ArgDenied {
+			if err := s.guard(with(i, word), false); (err != nil) != refused || err != nil && durward.ReasonOf(err) != durward.ArgDenied {
 				t.Errorf("%q at %d: %v; want refused: %t", word, i, err, refused)
 			}
 		}
 	}
-	if err := s.guard(with(3, "/srv/b")); err != nil {
+	if err := s.guard(with(3, "/srv/b"), false); err != nil {
 		t.Errorf("what an anchored pattern allows is refused: %v", err)
 	}
 }

@@ -11,10 +11,11 @@ import (
 
 // guard refuses, with reason ArgDenied, words that a caller chose and that lead out of
 // the page's directory by their spelling. Literals are the author's own, and a pattern
-// anchored on both sides is the author's word on what may stand there.
-func (s ToolSpec) guard(command []string) error {
+// anchored on both sides is the author's word on what may stand there. The program may
+// judge URLs by itself.
+func (s ToolSpec) guard(command []string, judgesURLs bool) error {
 	for i, word := range command {
-		if i < len(s.Parts) && (s.Parts[i].Kind == Literal || s.Parts[i].bounded) {
+		if i < len(s.Parts) && (s.Parts[i].Kind == Literal || s.Parts[i].bounded) || judgesURLs && scheme().MatchString(word) {
 			continue
 		}
 		if why := barred(word); why != "" {

@@ -21,6 +21,11 @@ type Rules struct {
 	Path string
 	// NoGuard lets callers name any path.
 	NoGuard bool
+	// Fetches says that curl is a built-in command, which judges every URL by itself.
+	Fetches bool
+	// Elsewhere says that commands do not run in directories of this machine, so that
+	// the operator's policy has none to judge.
+	Elsewhere bool
 	// Components lets pages run their own.
 	Components bool
 }
@@ -44,6 +49,9 @@ func (r Rules) Decide(c durward.Call, t durward.Tool) durward.Decision {
 		return denied(err)
 	}
 	c.Env, c.Dir = nil, page.Dir
+	if r.Elsewhere {
+		c.Dir = ""
+	}
 	d := r.Operator.Decide(c, t)
 	if !d.Allow {
 		return d
@@ -80,7 +88,7 @@ func (r Rules) judge(page *Page, c durward.Call) (string, durward.Position, erro
 	}
 	spec := page.frontmatter.Tools[i]
 	if !r.NoGuard {
-		err = spec.guard(c.Argv)
+		err = spec.guard(c.Argv, r.Fetches && c.Argv[0] == "curl")
 	}
 	return fmt.Sprintf("tools[%d]", i), spec.Where, err
 }

@@ -1,0 +1,233 @@
+//go:build linux && (amd64 || arm64)
+
+package site_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/site"
+)
+
+// component gives a block whose code is replaced by what it prints.
+func component(code string) string { return "```component\n" + code + "\n```" }
+
+func living(files map[string]string) setup {
+	return setup{files: files, config: func(c *site.Config) { c.Components = true }}
+}
+
+// Unless they are turned on, components are text like any other.
+func TestComponentsAreOff(t *testing.T) {
+	text := "# x\n" + component("touch ran") + "\n"
+	r := start(t, setup{files: map[string]string{"README.md": text}})
+	for _, accept := range []string{"", "text/html"} {
+		if a := r.ask(get("/?A-B=%zz").with("Accept", accept)); a.StatusCode != 200 || accept == "" && a.body != text || a.Header.Get("ETag") == "" {
+			t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
+		}
+	}
+	if r.has("ran") || len(r.book.take()) > 0 {
+		t.Error("it was run")
+	}
+}
+
+// What a component prints takes its place, and what it fails with is told in fixed words.
+func TestComponents(t *testing.T) {
+	long := strings.Repeat("ü", 128) // 256 bytes
+	tests := map[string]struct{ code, want string }{
+		"output":                {"echo a; echo b; echo; echo err >&2", "a\nb"},
+		"blanks behind":         {`printf ' x \t\r\n\n '`, " x"},
+		"none":                  {":", ""},
+		"several lines":         {"x=1\necho $x", "1"},
+		"empty":                 {"", ""},
+		"not text":              {`printf 'a\377'`, "a\ufffd"},
+		"another component":     {"printf '```component\\necho no\\n```\\n'", "```component\necho no\n```"},
+		"its directory":         {"basename $PWD", "sub"},
+		"no input":              {"cat", ""},
+		"a server variable":     {"echo $KEY $HOME", "k /tmp"},
+		"exit":                  {"echo out; echo ' err ' >&2; exit 3", "[eval error: exit 3 — err]"},
+		"exit, output only":     {"echo out; exit 3", "[eval error: exit 3 — out]"},
+		"a signal":              {"echo x; kill -KILL $$", "[eval error: exit 137 — x]"},
+		"256 bytes of detail":   {"printf " + long + " >&2; exit 1", "[eval error: exit 1 — " + long + "]"},
+		"more":                  {"printf x" + long + " >&2; exit 1", "[eval error: exit 1 — x" + long[:254] + "…]"},
+		"what it left":          {"sleep 600 & echo done", "done"},
+		"at the output limit":   {"head -c 1000 /dev/zero | tr '\\0' x", strings.Repeat("x", 1000)},
+		"over the output limit": {"printf x; for i in $(seq 500); do printf ü; done; printf ü", "x" + strings.Repeat("ü", 499)},
+	}
+	files := map[string]string{}
+	for name, test := range tests {
+		files["sub/"+name+".md"] = "before\n" + component(test.code) + "\nafter\n"
+	}
+	r := start(t, setup{files: files, config: func(c *site.Config) {
+		c.Components, c.Env, c.Limits.OutputBytes = true, map[string]string{"KEY": "k"}, 1000
+	}})
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := r.ask(get("/sub/" + strings.ReplaceAll(name, " ", "%20")))
+			if want := "before\n" + test.want + "\nafter\n"; a.StatusCode != 200 || a.body != want {
+				t.Errorf("%d %.500q, want %.500q", a.StatusCode, a.body, want)
+			}
+			if a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("ETag") != "" || a.Header.Get("Last-Modified") != "" || a.Header.Get("Content-Type") != "text/markdown; charset=utf-8" {
+				t.Errorf("the head is %v", a.Header)
+			}
+		})
+	}
+}
+
+// What only looks like a component is text.
+func TestNoComponents(t *testing.T) {
+	for name, text := range map[string]string{
+		"another word": "```sh\ntouch ran\n```\n", "more words": "```component x\ntouch ran\n```\n", "another case": "```Component\ntouch ran\n```\n",
+		"open": "```component\ntouch ran\n", "tildes": "~~~component\ntouch ran\n~~~\n", "indented": " ```component\ntouch ran\n ```\n",
+		"in a longer fence": "````\n```component\ntouch ran\n```\n````\n", "in tildes": "~~~\n```component\ntouch ran\n```\n~~~\n",
+		"in another block": "```md\n ```component\n```\n", "in frontmatter": "---\nx: |\n  ```component\n  touch ran\n  ```\n---\n",
+	} {
+		r := start(t, living(map[string]string{"README.md": text, "x.txt": component("touch ran") + "\n", "x.html": component("touch ran")}))
+		for target, want := range map[string]string{"/": text, "/x.txt": component("touch ran") + "\n", "/x.html": component("touch ran")} {
+			if a := r.ask(get(target)); a.body != want {
+				t.Errorf("%s, %s: %q", name, target, a.body)
+			}
+		}
+		if r.has("ran") || len(r.book.take()) > 0 {
+			t.Errorf("%s: it was run", name)
+		}
+	}
+}
+
+// A HEAD runs nothing, a GET runs each component and records it, and a POST cannot.
+func TestWhoRunsComponents(t *testing.T) {
+	r := start(t, living(map[string]string{"README.md": page("[ls]") + component("touch ran; echo x") + "\n" + component("exit 1") + "\n"}))
+	head := r.ask(request{method: "HEAD", target: "/"})
+	if head.StatusCode != 200 || head.Header.Get("Cache-Control") != "no-store" || r.has("ran") || len(r.book.take()) > 0 {
+		t.Errorf("%d %v, ran: %v", head.StatusCode, head.Header, r.has("ran"))
+	}
+	r.ask(run("/", "sh", "-c", "touch ran; echo x")).wantRefusal(t, "POST", 403, "not_allowed")
+	r.ask(get("/").with("Host", "evil.example")).wantRefusal(t, "GET", 403, "origin_denied")
+	if r.has("ran") {
+		t.Fatal("it was run")
+	}
+	r.book.take()
+	a := r.ask(get("/").with("Traceparent", "00-"+traceID+"-00f067aa0ba902b7-01").with("X-Request-Id", "mine-1"))
+	if !r.has("ran") || !strings.Contains(a.body, "x\n[eval error: exit 1 — ]\n") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	count := map[string]int{}
+	ids := map[durward.CallID]bool{}
+	for _, n := range r.book.take() {
+		count[n.phase]++
+		ids[n.call.ID] = true
+		if n.call.Surface != "component" || n.call.Door != "site" || n.call.Tool != "/" || n.call.Path != "/" || n.decision.Rule != "components" ||
+			n.decision.Where.File != "README.md" || n.call.ClientID != "mine-1" || n.call.Trace.ID() != traceID {
+			t.Errorf("the record is %+v", n)
+		}
+	}
+	if fmt.Sprint(count) != "map[intent:2 outcome:2]" || len(ids) != 2 {
+		t.Errorf("the records are %v of %d calls", count, len(ids))
+	}
+}
+
+// Four components run at a time, 32 in all.
+func TestManyComponents(t *testing.T) {
+	code := `mktemp -d begun.XXXXXX >/dev/null
+until [ $(ls -d begun.* | wc -l) -ge 4 ]; do sleep 0.01; done
+begun=$(ls -d begun.* | wc -l); echo $((begun - $(ls -d ended.* 2>/dev/null | wc -l)))
+mktemp -d ended.XXXXXX >/dev/null`
+	r := start(t, living(map[string]string{"README.md": strings.Repeat(component(code)+"\n", 34)}))
+	lines := strings.Split(strings.TrimSuffix(r.ask(get("/")).body, "\n"), "\n")
+	if len(lines) != 34 {
+		t.Fatalf("%q", lines)
+	}
+	most := 0
+	for i, line := range lines {
+		n, err := strconv.Atoi(line)
+		if most = max(most, n); i < 32 && (err != nil || n > 4) || i >= 32 && line != "[eval error: too many components]" {
+			t.Errorf("%d: %q", i, line)
+		}
+	}
+	if most != 4 {
+		t.Errorf("at most %d ran at a time", most)
+	}
+}
+
+// A component that takes too long is over, with all it started, when the page is given;
+// the rest of the page is there.
+func TestSlowComponents(t *testing.T) {
+	m := newMarker()
+	text := component("setsid sleep "+string(m)+" & sleep "+string(m)) + "\n" + component("echo quick") + "\n"
+	for _, limit := range []time.Duration{0, time.Second} {
+		r := start(t, setup{files: map[string]string{"README.md": text}, config: func(c *site.Config) { c.Components, c.Limits.Timeout = true, limit }})
+		shown := "5s"
+		if limit > 0 {
+			shown = "1s"
+		}
+		began := time.Now()
+		a := r.ask(get("/"))
+		if want := "[eval error: timed out after " + shown + "]\nquick\n"; a.body != want {
+			t.Errorf("%q, want %q", a.body, want)
+		}
+		if took := time.Since(began); took > 5*time.Second+time.Second+500*time.Millisecond {
+			t.Errorf("it took %s", took)
+		}
+		if left := m.alive(); left > 0 {
+			t.Errorf("%d processes live", left)
+		}
+	}
+}
+
+// Of a query, a component sees what its page lists, below the server's own variables.
+func TestQueryVariables(t *testing.T) {
+	text := "---\nenv: [NAME, KEY, PATH, LD_X, PGHOST]\n---\n" + component(`echo "$NAME|$KEY|$OTHER|$LD_X|$PGHOST|$PATH"`) + "\n"
+	r := start(t, setup{files: map[string]string{"README.md": text, "plain.md": "# x"}, config: func(c *site.Config) {
+		c.Components, c.Env = true, map[string]string{"KEY": "server"}
+	}})
+	a := r.ask(get("/?NAME=a%20b&KEY=mine&OTHER=x&PATH=/evil&LD_X=x&PGHOST=h"))
+	if want := "a b|server|||h|/usr/local/bin:/usr/bin:/bin\n"; !strings.HasSuffix(a.body, want) {
+		t.Errorf("%q, want %q", a.body, want)
+	}
+	r.book.take()
+	for _, query := range []string{"NAME=%zz", "NAME=1&NAME=2", "A-B=1", "NAME=%00", "NAME=a%0ab", "NAME=" + strings.Repeat("x", 4097), "NAME=1;x=2"} {
+		r.ask(get("/?"+query)).wantRefusal(t, "GET", 400, "bad_env")
+		if a := r.ask(get("/plain?" + query)); a.StatusCode != 200 {
+			t.Errorf("%s: a page without components: %d", query, a.StatusCode)
+		}
+	}
+	if len(r.book.take()) > 0 {
+		t.Error("a component ran for a malformed query")
+	}
+}
+
+// People see what components print, as text that cannot act.
+func TestComponentsForPeople(t *testing.T) {
+	r := start(t, living(map[string]string{"README.md": component("echo '<script>alert(1)</script>'; echo '*x*'") + "\n"}))
+	a := r.ask(get("/").with("Accept", "text/html"))
+	if strings.Contains(a.body, "<script") || !strings.Contains(a.body, "<em>x</em>") || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Content-Security-Policy") == "" {
+		t.Errorf("%v %s", a.Header, a.body)
+	}
+}
+
+// A component that cannot be recorded is not run, and its page is read nevertheless.
+func TestUnrecordedComponents(t *testing.T) {
+	r := start(t, living(map[string]string{"README.md": "# x\n" + component("touch ran") + "\n"}))
+	r.book.fill()
+	a := r.ask(get("/"))
+	if a.StatusCode != 200 || !strings.HasPrefix(a.body, "# x\n[eval error: ") || strings.Contains(a.body, "/var/lib") || r.has("ran") {
+		t.Errorf("%d %q, ran: %v", a.StatusCode, a.body, r.has("ran"))
+	}
+}
+
+// Components whose client goes away end.
+func TestComponentsOfAClientThatIsGone(t *testing.T) {
+	m := newMarker()
+	r := start(t, living(map[string]string{"README.md": strings.Repeat(component("setsid sleep "+string(m)+" & sleep "+string(m))+"\n", 8)}))
+	c := r.send(get("/"))
+	within(t, patience, "they run", func() bool { return m.alive() >= 4 })
+	began := time.Now()
+	c.Close()
+	within(t, patience, "they are dead", func() bool { return m.alive() == 0 })
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
