@@ -18,12 +18,12 @@ UNPRIVILEGED := ./internal/audit ./internal/dirlock ./internal/engine/process ./
 tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xargs -r dirname | sort -u)
 
 .NOTPARALLEL:
-.PHONY: build test need lint cross unit abuse e2e fuzz-short unprivileged bench fuzz help
+.PHONY: build test need lint cross unit vectors abuse e2e fuzz-short unprivileged bench fuzz help
 
 build: ## bin/durward, one static program
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/durward ./cmd/durward
 
-test: need lint cross unit abuse e2e fuzz-short unprivileged ## everything that must hold
+test: need lint cross unit vectors abuse e2e fuzz-short unprivileged ## everything that must hold
 
 need:
 	@scripts/need gcc libc git ps curl sqlite3
@@ -42,6 +42,9 @@ cross: ## build and vet for the other systems
 
 unit: ## the tests, with the race detector
 	$(GO) test -race ./...
+
+vectors: ## the vectors of the contracts, counted
+	@$(GO) test -run Vectors -v ./internal/source/pages | sed -n 's/.*_test.go:[0-9]*: \(.* vectors.*\)/\1/p'
 
 abuse: ## hostile commands, and many at once
 	$(if $(call tagged,abuse),$(GO) test -race -tags abuse $(call tagged,abuse))
