@@ -114,7 +114,7 @@ func (d *desk) ends(status int) {
 }
 
 func TestACommandInOurTerminalHasItsSize(t *testing.T) {
-	d := sit(t, "exec", "-q", "--stream", "--", "sh", "-c", `trap 'stty size; exit 7' WINCH; stty size; while :; do read -r line; done`)
+	d := sit(t, "exec", "-q", "--stream", "--tty", "--", "sh", "-c", `trap 'stty size; exit 7' WINCH; stty size; while :; do read -r line; done`)
 	d.reads("30 100")
 	if err := sandbox.ResizeTerminal(d.master, durward.WindowSize{Rows: 41, Cols: 121}); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestACommandInOurTerminalHasItsSize(t *testing.T) {
 }
 
 func TestKeysReachTheCommandAndNotUs(t *testing.T) {
-	d := sit(t, "exec", "-q", "--stream", "--", "sh", "-c", `trap 'echo caught; exit 5' INT; echo ready; while :; do read -r line; echo "<$line>"; done`)
+	d := sit(t, "exec", "-q", "--stream", "--tty", "--", "sh", "-c", `trap 'echo caught; exit 5' INT; echo ready; while :; do read -r line; echo "<$line>"; done`)
 	d.reads("ready")
 	d.types("word\r")
 	d.reads("<word>")
@@ -134,14 +134,14 @@ func TestKeysReachTheCommandAndNotUs(t *testing.T) {
 }
 
 func TestTheTerminalIsRestoredHoweverItEnds(t *testing.T) {
-	d := sit(t, "exec", "-q", "--stream", "--", "sh", "-c", `echo ready; exec sleep 300`)
+	d := sit(t, "exec", "-q", "--stream", "--tty", "--", "sh", "-c", `echo ready; exec sleep 300`)
 	d.reads("ready")
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	d.ends(143)
-	sit(t, "exec", "-q", "--stream", "--timeout", "1s", "--", "sleep", "300").ends(124)
-	sit(t, "exec", "-q", "--stream", "--", "no-such-program").ends(127)
+	sit(t, "exec", "-q", "--stream", "--tty", "--timeout", "1s", "--", "sleep", "300").ends(124)
+	sit(t, "exec", "-q", "--stream", "--tty", "--", "no-such-program").ends(127)
 	sit(t, "exec", "-q", "--", "true").ends(0)
 }
 
@@ -200,8 +200,8 @@ func running(word string) bool {
 	return false
 }
 
-// TestATerminalObeysNoOutputThatWasHeld prints a title for the window; only a stream,
-// whose command was given the terminal, may set it.
+// TestATerminalObeysNoOutputThatWasHeld prints a title for the window; only a command that
+// was given the terminal may set it.
 func TestATerminalObeysNoOutputThatWasHeld(t *testing.T) {
 	d := sit(t, "exec", "-q", "--", "printf", `a\tb\n\033]0;mine\007`)
 	d.reads("a\tb\r\n" + `\x1b]0;mine\x07`)
@@ -212,14 +212,31 @@ func TestATerminalObeysNoOutputThatWasHeld(t *testing.T) {
 }
 
 // TestATerminalObeysNoStreamThatItWasNotGivenFor streams to a terminal from a command
-// that has none.
+// that does not have it: it was not asked for, or somebody else gives the input.
 func TestATerminalObeysNoStreamThatItWasNotGivenFor(t *testing.T) {
 	noInput := func(cmd *exec.Cmd) { cmd.Stdin = nil }
-	for _, raw := range []string{"--stream", "--raw"} { // --raw is for files and pipes
-		d := sitWith(t, noInput, "exec", "-q", "--stream", raw+"=true", "--", "printf", `a\033]0;mine\007\n`)
-		d.reads(`a\x1b]0;mine\x07`)
+	all := func(*exec.Cmd) {}
+	for _, test := range []struct {
+		change func(*exec.Cmd)
+		flag   string
+	}{
+		{all, "--stream"},
+		{all, "--raw"},
+		{noInput, "--stream"},
+		{noInput, "--raw"}, // which is for files and pipes
+		{noInput, "--tty"},
+	} {
+		d := sitWith(t, test.change, "exec", "-q", "--stream", test.flag+"=true", "--", "printf", `a\033]0;mine\007\nb\n`)
+		if got, want := d.reads("b\r\n"), `a\x1b]0;mine\x07`+"\r\nb\r\n"; got != want {
+			t.Errorf("%s: %q, want %q", test.flag, got, want)
+		}
 		d.ends(0)
 	}
+	d := sit(t, "exec", "-q", "--stream", "--tty", "--", "printf", `a\033[31m\nb\n`)
+	if got, want := d.reads("b\r\n"), "a\x1b[31m\r\nb\r\n"; got != want {
+		t.Errorf("the command that has the terminal: %q, want %q", got, want)
+	}
+	d.ends(0)
 }
 
 // TestATerminalShowsAgesAndProgress looks at the record of a call that took its time.

@@ -168,8 +168,10 @@ func (l *ledger) inspectMark() *Problem {
 	if why := exposed(l.markPath(), 0o600); why != "" {
 		return &Problem{File: l.markPath(), Why: why}
 	}
-	if l.markAgrees() || l.markAgrees() { // it may have been replaced at this moment
-		return nil
+	for range 2 { // it may have been replaced at this moment
+		if l.markAgrees() {
+			return nil
+		}
 	}
 	return &Problem{File: l.markPath(), Why: "it does not name the chains that were open: heads holds others"}
 }

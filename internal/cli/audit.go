@@ -126,13 +126,12 @@ func (p *program) tail(ctx context.Context, o audit.TailOptions, q *query) error
 	if err != nil || !exists {
 		return err
 	}
-	ctx, signals := catchSignals(ctx, endings...)
-	defer signals.stop()
-	err = p.list(audit.Tail(ctx, dir, o))
-	if err == nil && ctx.Err() != nil {
-		return exitStatus(signals.status())
-	}
-	return err
+	return interruptible(ctx, func(ctx context.Context) error {
+		working := p.working("reading the log")
+		defer working.done()
+		o.Caught = working.done
+		return p.list(audit.Tail(ctx, dir, o), working)
+	})
 }
 
 // existingLog gives the audit folder and whether there is one. Nothing has been
@@ -178,14 +177,18 @@ func (p *program) search(ctx context.Context, q *query, most int) error {
 	if err != nil {
 		return err
 	}
-	records := func(func(audit.Entry, error) bool) {}
-	if exists {
-		records = audit.Tail(ctx, dir, audit.TailOptions{Filter: filter, Last: most})
-	}
-	if p.json {
-		return p.printRecords(records)
-	}
-	return p.list(records)
+	return interruptible(ctx, func(ctx context.Context) error {
+		records := func(func(audit.Entry, error) bool) {}
+		if exists {
+			records = audit.Newest(ctx, dir, filter, most)
+		}
+		if p.json {
+			return p.printRecords(ctx, records)
+		}
+		working := p.working("reading the log")
+		defer working.done()
+		return p.list(records, working)
+	})
 }
 
 func (p *program) showCommand() *cobra.Command {
@@ -207,11 +210,20 @@ func (p *program) show(ctx context.Context, id durward.CallID, files []string) e
 	if err != nil {
 		return err
 	}
-	err = &durward.Error{Reason: durward.RecordNotFound}
-	var entries []audit.Entry
-	if exists {
-		entries, err = audit.Show(ctx, dir, id, files...)
-	}
+	return interruptible(ctx, func(ctx context.Context) error {
+		err := error(&durward.Error{Reason: durward.RecordNotFound})
+		var entries []audit.Entry
+		if exists {
+			working := p.working("reading the log")
+			entries, err = audit.Show(ctx, dir, id, files...)
+			working.done()
+		}
+		return p.showFound(dir, id, entries, err)
+	})
+}
+
+// showFound prints the records of a call, or why there are none.
+func (p *program) showFound(dir string, id durward.CallID, entries []audit.Entry, err error) error {
 	if durward.ReasonOf(err) == durward.AuditBroken {
 		return p.showDamaged(entries, err)
 	}
@@ -301,23 +313,18 @@ func (p *program) export(ctx context.Context, q *query, format audit.Format, raw
 	case format == audit.CSV:
 		safe.Safe = safetext.Output
 	}
-	ctx, signals := catchSignals(ctx, endings...)
-	defer signals.stop()
-	working := p.working("exporting records")
-	defer working.done()
-	safe.To = working.before(p.stdout)
-	err = errors.Join(audit.Export(ctx, safe, dir, format, filter, func(bad *audit.Problem) {
-		working.clear()
-		p.tellOf(bad)
-	}), safe.Flush())
-	working.done()
-	switch {
-	case ctx.Err() != nil:
-		return exitStatus(signals.status())
-	case durward.ReasonOf(err) == durward.AuditBroken:
-		return damaged(errNamed)
-	}
-	return err
+	return interruptible(ctx, func(ctx context.Context) error {
+		working := p.working("exporting records")
+		defer working.done()
+		safe.To = working.before(p.stdout)
+		err := errors.Join(audit.Export(ctx, safe, dir, format, filter, func(bad *audit.Problem) {
+			working.aside(func() { p.tellOf(bad) })
+		}), safe.Flush())
+		if durward.ReasonOf(err) == durward.AuditBroken {
+			return damaged(errNamed)
+		}
+		return err
+	})
 }
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -342,14 +349,19 @@ func (p *program) verify(ctx context.Context, files []string) error {
 	if !exists {
 		folder = "" // the files stand for themselves
 	}
-	ctx, signals := catchSignals(ctx, endings...)
-	defer signals.stop()
-	working := p.working("proving the log")
-	summary, err := audit.Verify(ctx, folder, files...)
-	working.done()
-	if ctx.Err() != nil {
-		return exitStatus(signals.status())
-	}
+	return interruptible(ctx, func(ctx context.Context) error {
+		working := p.working("proving the log")
+		summary, err := audit.Verify(ctx, folder, files...)
+		working.done()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return p.verified(dir, summary, err)
+	})
+}
+
+// verified prints the head of every chain and what is wrong.
+func (p *program) verified(dir string, summary audit.Summary, err error) error {
 	if p.json {
 		return p.verifyJSON(summary, err)
 	}
@@ -386,18 +398,19 @@ func withHint(err error, hint string) error {
 	return err
 }
 
-// list prints records as they come. Lines that are no records are named on standard
-// error, and make the end a failure.
-func (p *program) list(records iter.Seq2[audit.Entry, error]) error {
+// list prints records as they come; with the first one the work is done. Lines that are
+// no records are named on standard error, and make the end a failure.
+func (p *program) list(records iter.Seq2[audit.Entry, error], working *progress) error {
 	table := &recordTable{program: p, relative: p.stdout.terminal}
 	var damage error
 	for e, err := range records {
 		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {
-			p.tellOf(problem)
+			working.aside(func() { p.tellOf(problem) })
 			damage = damaged(errNamed)
 			continue
 		}
 		if err == nil {
+			working.done()
 			err = table.print(e)
 		}
 		if err != nil {

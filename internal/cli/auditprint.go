@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func rawOf(entries []audit.Entry) []json.RawMessage {
 }
 
 // printRecords puts records into one envelope.
-func (p *program) printRecords(records iter.Seq2[audit.Entry, error]) error {
+func (p *program) printRecords(ctx context.Context, records iter.Seq2[audit.Entry, error]) error {
 	data := recordsData{Records: []json.RawMessage{}}
 	for e, err := range records {
 		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {
@@ -125,6 +126,9 @@ func (p *program) printRecords(records iter.Seq2[audit.Entry, error]) error {
 			return err
 		}
 		data.Records = append(data.Records, bytes.Clone(e.Raw))
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // half of them is no answer
 	}
 	if data.Damage == nil {
 		return p.print(data)

@@ -36,18 +36,23 @@ func (x *execution) runPlain(ctx context.Context, signals *signals, h *house) er
 	select {
 	case <-done:
 	case <-signals.second:
-		working.done()
-		return exitStatus(signals.status()) // the tree dies with this process
+		return signals.unlessTwice(func() error {
+			working.done()
+			return exitStatus(signals.status()) // the tree dies with this process
+		})
 	}
-	working.done()
-	return x.finish(h, signals, result, err)
+	return signals.unlessTwice(func() error {
+		working.done()
+		return x.finish(h, signals, result, err)
+	})
 }
 
 // refuse puts on record that the call cannot begin.
 func (x *execution) refuse(ctx context.Context, signals *signals, h *house, refusal error) error {
 	h.gate.refusal, x.call.Deadline = refusal, time.Time{}
 	result, err := h.Do(context.WithoutCancel(ctx), x.call)
-	return x.finish(h, signals, result, errors.Join(err, h.close()))
+	err = errors.Join(err, h.close())
+	return signals.unlessTwice(func() error { return x.finish(h, signals, result, err) })
 }
 
 // wall is the time that the call will get; zero or less is no limit.

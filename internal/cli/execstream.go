@@ -23,7 +23,10 @@ const (
 // runStream runs the command as a session and passes its streams on as they come.
 func (x *execution) runStream(ctx context.Context, signals *signals, h *house) error {
 	x.call.Terminal = x.wantedTerminal()
-	if x.call.Terminal != nil && x.stdout.terminal {
+	if x.call.Terminal != nil {
+		x.stdout.ends = &lineEnds{to: x.stdout.rest}
+	}
+	if x.call.Terminal != nil && x.stdout.terminal && isTerminal(x.stdin) {
 		x.stdout.exact = true // a command that has our terminal drives it
 	}
 	h.gate.refusal = inputError(directoryError(x.stdin))
@@ -31,7 +34,14 @@ func (x *execution) runStream(ctx context.Context, signals *signals, h *house) e
 	if err != nil {
 		return x.concludeStream(h, signals, durward.Result{}, errors.Join(err, h.close()))
 	}
-	x.sayWhatIsWeak()
+	err = signals.unlessTwice(func() error {
+		x.sayWhatIsWeak()
+		return nil
+	})
+	if err != nil {
+		_ = session.Signal(sigkill) // it may be gone
+		return errors.Join(err, session.Close(), h.close())
+	}
 	restore, err := x.takeTerminal()
 	if err != nil {
 		return errors.Join(err, session.Close(), h.close())
@@ -58,9 +68,10 @@ func directoryError(stream any) error {
 	return nil
 }
 
-// wantedTerminal gives the size of the terminal that the command is to have, or nil.
+// wantedTerminal gives the size of the terminal that the command is to have, or nil. It
+// is to be asked for: a command that has one says what a terminal obeys.
 func (x *execution) wantedTerminal() *durward.WindowSize {
-	if !x.tty && !(isTerminal(x.stdin) && x.stdout.terminal) {
+	if !x.tty {
 		return nil
 	}
 	if size, ok := terminalSize(x.stdout.to); ok {
@@ -159,5 +170,5 @@ func (x *execution) outputOf(s durward.Stream) *outlet {
 }
 
 func (x *execution) concludeStream(h *house, signals *signals, result durward.Result, err error) error {
-	return x.conclude(h, result, err, x.status(signals, result, err))
+	return signals.unlessTwice(func() error { return x.conclude(h, result, err, x.status(signals, result, err)) })
 }

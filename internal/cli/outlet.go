@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -21,6 +22,8 @@ type outlet struct {
 	unfinished *atomic.Bool
 	// exact is set where output goes on byte for byte.
 	exact bool
+	// ends stands before rest where a terminal ended the lines of the command, or is nil.
+	ends *lineEnds
 	// rest is the beginning of a character whose end has not come.
 	rest *safetext.Writer
 	// aside is set where what we have to say is no result: its loss is no failure.
@@ -74,6 +77,9 @@ func (o *outlet) pass(output []byte) error {
 		_, err := o.put(output)
 		return err
 	}
+	if o.ends != nil {
+		return o.ends.write(output)
+	}
 	_, err := o.rest.Write(output)
 	return err
 }
@@ -84,7 +90,12 @@ func (o *outlet) show(output []byte) error {
 }
 
 // flush ends the output.
-func (o *outlet) flush() error { return o.rest.Flush() }
+func (o *outlet) flush() error {
+	if o.ends != nil {
+		return errors.Join(o.ends.flush(), o.rest.Flush())
+	}
+	return o.rest.Flush()
+}
 
 // put writes to where the outlet leads.
 func (o *outlet) put(output []byte) (int, error) {
@@ -94,6 +105,36 @@ func (o *outlet) put(output []byte) (int, error) {
 	n, err := o.to.Write(output)
 	o.unfinished.Store(output[len(output)-1] != '\n')
 	return n, o.fail(err)
+}
+
+// A lineEnds takes the carriage returns away that a terminal put before line ends. Others
+// stay.
+type lineEnds struct {
+	to   io.Writer
+	held int // carriage returns that wait for what follows
+}
+
+func (l *lineEnds) write(output []byte) error {
+	var text []byte
+	for _, b := range output {
+		switch {
+		case b == '\r':
+			l.held++
+			continue
+		case b != '\n':
+			text = append(text, bytes.Repeat([]byte("\r"), l.held)...)
+		}
+		l.held = 0
+		text = append(text, b)
+	}
+	_, err := l.to.Write(text)
+	return err
+}
+
+func (l *lineEnds) flush() error {
+	_, err := l.to.Write(bytes.Repeat([]byte("\r"), l.held))
+	l.held = 0
+	return err
 }
 
 // A writerOf is a function that writes.

@@ -24,12 +24,15 @@ type progress struct {
 	what  string
 	to    *outlet
 	inOne bool // on one line, which is written again and again
-	began time.Time
-	stop  chan struct{}
-	gone  chan struct{} // closed when nothing more is said
+	// beside is set where results go to the same place.
+	beside bool
+	began  time.Time
+	stop   chan struct{}
+	gone   chan struct{} // closed when nothing more is said
 
 	mu    sync.Mutex
 	shown bool // guarded by mu; a line of ours stands on the terminal
+	begun bool // guarded by mu; a line of the result stands there, and its end has not come
 	over  bool // guarded by mu
 }
 
@@ -40,7 +43,8 @@ func (p *program) working(what string) *progress {
 	}
 	w := &progress{
 		what: safetext.Line(what), to: p.stderr, inOne: p.stderr.terminal && p.env["TERM"] != "dumb",
-		began: time.Now(), stop: make(chan struct{}), gone: make(chan struct{}),
+		beside: p.stdout.terminal && p.stderr.terminal || p.stdout.unfinished == p.stderr.unfinished,
+		began:  time.Now(), stop: make(chan struct{}), gone: make(chan struct{}),
 	}
 	go w.run()
 	return w
@@ -66,6 +70,9 @@ func (w *progress) run() {
 func (w *progress) say() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.begun {
+		return // whoever sees half a line knows that there is more to come
+	}
 	line := fmt.Sprintf("durward: %s, %s", w.what, time.Since(w.began).Round(time.Second))
 	if !w.inOne {
 		fmt.Fprintln(w.to, line)
@@ -75,9 +82,10 @@ func (w *progress) say() {
 	fmt.Fprint(w.to, eraseLine+line)
 }
 
-// clear takes the line off the terminal; it comes again.
-func (w *progress) clear() {
+// aside takes the line off the terminal and lets do write there. It comes again later.
+func (w *progress) aside(do func()) {
 	if w == nil {
+		do()
 		return
 	}
 	w.mu.Lock()
@@ -86,6 +94,7 @@ func (w *progress) clear() {
 		w.shown = false
 		fmt.Fprint(w.to, eraseLine)
 	}
+	do()
 }
 
 // done ends it for good and waits for that. It may be called twice.
@@ -101,16 +110,22 @@ func (w *progress) done() {
 		close(w.stop)
 	}
 	<-w.gone
-	w.clear()
+	w.aside(func() {})
 }
 
-// before gives a writer that clears the line before each write.
+// before gives a writer of results: they stand on lines of their own, which no progress
+// comes into.
 func (w *progress) before(to io.Writer) io.Writer {
 	if w == nil {
 		return to
 	}
-	return writerOf(func(text []byte) (int, error) {
-		w.clear()
-		return to.Write(text)
+	return writerOf(func(text []byte) (n int, err error) {
+		w.aside(func() {
+			n, err = to.Write(text)
+			if len(text) > 0 {
+				w.begun = w.beside && text[len(text)-1] != '\n'
+			}
+		})
+		return n, err
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
+
+	"github.com/durward/durward"
 )
 
 // statusPipe is the status of a program whose reader has gone.
@@ -95,4 +98,36 @@ func (s *signals) status() int {
 		return 128 + int(syscall.SIGINT)
 	}
 	return 128 + int(s.first)
+}
+
+// unlessTwice waits for do to end. After a second signal it waits no longer than a
+// moment: nobody may be taking our output. What do still waits for ends with the program.
+func (s *signals) unlessTwice(do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-s.second:
+	}
+	moment := time.NewTimer(outputGrace)
+	defer moment.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-moment.C:
+		return exitStatus(s.status())
+	}
+}
+
+// interruptible runs do, which starts no commands, under a context that a signal ends.
+// That it was ended is the result, unless it had found the log damaged.
+func interruptible(ctx context.Context, do func(context.Context) error) error {
+	ctx, signals := catchSignals(ctx, endings...)
+	defer signals.stop()
+	err := signals.unlessTwice(func() error { return do(ctx) })
+	if ctx.Err() != nil && durward.ReasonOf(err) != durward.AuditBroken {
+		return exitStatus(signals.status())
+	}
+	return err
 }
