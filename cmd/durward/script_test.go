@@ -31,8 +31,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setup opens the working directory to commands, which root runs as somebody else.
+// setup opens the working directory to commands, which root runs as somebody else. As in
+// /tmp, none of them can put a file in the place of another's.
 func setup(e *testscript.Env) error {
 	e.Setenv("DURWARD_STATE_DIR", filepath.Join(e.WorkDir, "state"))
-	return errors.Join(os.Chmod(filepath.Dir(e.WorkDir), 0o755), os.Chmod(e.WorkDir, 0o777))
+	return errors.Join(os.Chmod(filepath.Dir(e.WorkDir), 0o755), os.Chmod(e.WorkDir, 0o777|os.ModeSticky))
 }

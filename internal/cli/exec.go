@@ -48,7 +48,7 @@ func (p *program) execCommand() *cobra.Command {
 		Long: `The command keeps the working directory, gets a clean environment, and ends with all it
 started. It reads standard input unless that is a terminal. What it prints is shown without
 anything that a terminal would obey or a reader could not see; a file or a pipe gets each byte
-as it is with --raw, and a terminal when --stream gave it to the command. Its exit status is
+as it is with --raw, and a terminal by --stream --tty, where input comes from it, too. Its exit status is
 given on; after signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not to be prepared,
 126 not executable, 127 not found, 137 ended by a limit, 1 that its output could not be written.`,
 		Example: `  durward exec -- ls -l
@@ -84,6 +84,9 @@ given on; after signal n it is 128+n. Of our own failures 124 is timed out, 125 
 // run is the whole of it: from flags to a call, and from its end to an exit status.
 func (x *execution) run(ctx context.Context) error {
 	if err := x.prepare(); err != nil {
+		return err
+	}
+	if _, _, err := x.settings(); err != nil {
 		return err
 	}
 	if x.dryRun {
@@ -170,6 +173,7 @@ func (x *execution) readTimeout() (err error) {
 		return usageError(fix, "%s %s leaves no time", from, x.timeout)
 	}
 	x.timeout = max(x.timeout.Truncate(time.Millisecond), time.Millisecond)
+	x.within = x.timeout
 	return nil
 }
 

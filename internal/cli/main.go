@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
@@ -40,6 +41,11 @@ type program struct {
 	// configFile is the configuration that somebody named; systemConfig is the folder
 	// of the machine's own.
 	configFile, systemConfig string
+	// within bounds the wait for a configuration that comes out of a pipe; zero is five
+	// seconds.
+	within time.Duration
+	// configured is what was read; nil before.
+	configured *configuration
 	// idle is set once commands could have run and none does any more.
 	idle bool
 	// told is set once an error was told.

@@ -37,6 +37,9 @@ func home(t testing.TB) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(dir, 0o755); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
 	return map[string]string{"HOME": dir, "PATH": os.Getenv("PATH"), varStateDir: filepath.Join(dir, "state")}
 }
 

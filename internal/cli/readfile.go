@@ -12,6 +12,11 @@ import (
 // readBounded reads at most so many bytes of a regular file or a pipe, and waits no
 // longer than wait for whoever writes it. What waits on then ends with the program.
 func readBounded(file string, most int64, wait time.Duration) ([]byte, error) {
+	return readJudged(file, most, wait, func(fs.FileInfo) error { return nil })
+}
+
+// readJudged is readBounded for a file that judge does not refuse.
+func readJudged(file string, most int64, wait time.Duration, judge func(fs.FileInfo) error) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
@@ -25,7 +30,7 @@ func readBounded(file string, most int64, wait time.Duration) ([]byte, error) {
 	}
 	done := make(chan read, 1)
 	go func() {
-		text, err := readOpened(file, most)
+		text, err := readOpened(file, most, judge)
 		done <- read{text, err}
 	}()
 	select {
@@ -37,7 +42,7 @@ func readBounded(file string, most int64, wait time.Duration) ([]byte, error) {
 }
 
 // readOpened judges again what it has opened: the name may lead elsewhere by now.
-func readOpened(file string, most int64) ([]byte, error) {
+func readOpened(file string, most int64, judge func(fs.FileInfo) error) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -46,6 +51,9 @@ func readOpened(file string, most int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err == nil {
 		err = readable(info)
+	}
+	if err == nil {
+		err = judge(info)
 	}
 	if err != nil {
 		return nil, err

@@ -64,11 +64,12 @@ func (p *program) globalFlags(flags *pflag.FlagSet) {
 }
 
 // begin stands before every command. A configuration that was named is read even by a
-// command that needs none: nobody is to believe that it works.
+// command that needs none: nobody is to believe that it works. exec reads it itself, once
+// it knows how long to wait.
 func (p *program) begin(cmd *cobra.Command) error {
 	p.command = commandName(cmd)
 	p.warnOfVariables()
-	if !cmd.Root().PersistentFlags().Changed("config") {
+	if p.command == "exec" || !cmd.Root().PersistentFlags().Changed("config") {
 		return nil
 	}
 	_, _, err := p.settings()

@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/durward/durward"
@@ -73,17 +74,38 @@ func (p *program) userConfigDir() string {
 	return ""
 }
 
-// settings reads all layers; a later one wins member by member. The error names the
-// mistakes of all of them and has reason ConfigInvalid. read lists the files that were
-// there.
+// A configuration is what the layers say together.
+type configuration struct {
+	settings
+	// read lists the files that were there.
+	read []string
+	err  error
+}
+
+// settings gives what all layers say; they are read once, because a pipe can be read
+// only once. A later one wins member by member. The error names the mistakes of all of
+// them and has reason ConfigInvalid. read lists the files that were there.
 func (p *program) settings() (s settings, read []string, err error) {
+	if p.configured == nil {
+		c := &configuration{}
+		c.settings, c.read, c.err = p.readSettings()
+		p.configured = c
+	}
+	return p.configured.settings, p.configured.read, p.configured.err
+}
+
+func (p *program) readSettings() (s settings, read []string, err error) {
 	r := &settingsReader{into: &s}
+	var fixes []string
 	for _, layer := range p.configLayers() {
-		text, err := readBounded(layer.path, config.MaxBytes+1, 5*time.Second)
-		switch {
-		case errors.Is(err, os.ErrNotExist) && !layer.must:
+		text, missing, err := p.readLayer(layer)
+		if missing {
 			continue
-		case err != nil:
+		}
+		if untrusted := (*trustError)(nil); errors.As(err, &untrusted) {
+			fixes = append(fixes, untrusted.fix)
+		}
+		if err != nil {
 			r.Include(config.Problems{{Where: durward.Position{File: layer.path}, Message: cause(err).Error()}})
 			continue
 		}
@@ -100,8 +122,17 @@ func (p *program) settings() (s settings, read []string, err error) {
 	}
 	return s, read, &durward.Error{
 		Reason: durward.ConfigInvalid, Op: "read configuration", Where: problems[0].Where, Err: problems,
-		Hint: "mend what is named; docs/configuration.md lists all keys",
+		Hint: cmp.Or(strings.Join(fixes, " && "), "mend what is named; docs/configuration.md lists all keys"),
 	}
+}
+
+// readLayer reads one file. Only a file that nobody named may be missing.
+func (p *program) readLayer(layer configLayer) (text []byte, missing bool, err error) {
+	if missing, err = nothingAt(layer.path); err != nil || missing && !layer.must {
+		return nil, missing, err
+	}
+	text, err = p.readTrusted(layer.path, config.MaxBytes+1, cmp.Or(p.within, 5*time.Second))
+	return text, false, err
 }
 
 // A settingsReader fills settings from one file after the other.

@@ -48,7 +48,7 @@ func TestThePageOfTheConfigurationIsComplete(t *testing.T) {
 	_, shown, _ := strings.Cut(string(page), "```yaml\n")
 	shown, _, _ = strings.Cut(shown, "```")
 	p, _, _ := start(t, home(t), "/", nil)
-	p.configFile = filepath.Join(t.TempDir(), "shown.yaml")
+	p.configFile = filepath.Join(home(t)["HOME"], "shown.yaml")
 	if err := os.WriteFile(p.configFile, []byte(shown), 0o600); err != nil {
 		t.Fatal(err)
 	}
