@@ -56,16 +56,24 @@ import (
 // An error names every mistake, "file:line:column: message": unknown keys, wrong types
 // and values that cannot be.
 func LoadConfig(file string) (Config, error) {
-	r := &configReader{file: file, into: Config{Host: DefaultHost, Port: DefaultPort}}
 	text, err := readFile(file, config.MaxBytes, nil)
-	if err != nil {
-		return Config{}, invalidConfig(config.Problems{{Where: durward.Position{File: file}, Message: err.Error()}})
+	path, err2 := physical(file)
+	if err := errors.Join(err, err2); err != nil {
+		return Config{}, invalidConfig(config.Problems{{Where: durward.Position{File: file}, Message: bareError(err).Error()}})
 	}
+	c, err := parseConfig(file, text)
+	if err == nil {
+		c.Hidden = append(c.Hidden, path)
+	}
+	return c, err
+}
+
+func parseConfig(file string, text []byte) (Config, error) {
+	r := &configReader{file: file, into: Config{Host: DefaultHost, Port: DefaultPort}}
 	n, err := config.ParseWith(file, text, config.Options{Format: config.TOML})
 	r.Include(err)
 	if n != nil {
 		r.top(n)
-		r.hide(n, file)
 	}
 	if problems := config.ProblemsOf(r.Err()); len(problems) > 0 {
 		return Config{}, invalidConfig(problems)
@@ -301,16 +309,6 @@ func (r *configReader) sandbox(n *config.Node) {
 	doc, err := policy.Read(n)
 	r.Include(err)
 	r.into.Sandbox = Sandbox{doc}
-}
-
-// hide keeps the configuration itself from being served.
-func (r *configReader) hide(n *config.Node, file string) {
-	path, err := physical(file)
-	if err != nil {
-		r.Problem(n, "%v", err)
-		return
-	}
-	r.into.Hidden = append(r.into.Hidden, path)
 }
 
 // ReadTokenFile reads a credential: one line, in a file that its owner alone can open.
