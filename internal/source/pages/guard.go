@@ -19,13 +19,59 @@ func (s ToolSpec) guard(command []string, judgesURLs bool) error {
 			continue
 		}
 		if why := barred(word); why != "" {
-			return &durward.Error{
-				Reason: durward.ArgDenied, Op: "match", Rule: "argument_guard", Where: s.Where,
-				Hint: "name files below the page's directory", Err: fmt.Errorf("argument %d %s", i, why),
-			}
+			return s.argDenied(i, why)
 		}
 	}
 	return nil
+}
+
+// guardVariables refuses, with reason ArgDenied, values of a caller that would lead out
+// of the page's directory where the author's literals place them.
+func (s ToolSpec) guardVariables(caller, server map[string]string) error {
+	for i, part := range s.Parts {
+		if i == 0 || part.Kind != Literal {
+			continue
+		}
+		var values []string
+		written := expand(part.Text, func(name string) (string, bool) {
+			if value, known := server[name]; known {
+				return value, true
+			}
+			value, known := caller[name]
+			if known {
+				values = append(values, value)
+			}
+			return "", known
+		})
+		if len(values) == 0 {
+			continue // the author's own word
+		}
+		if why := barredWith(written, Expand(part.Text, merged(caller, server)), values); why != "" {
+			return s.argDenied(i, why)
+		}
+	}
+	return nil
+}
+
+// barredWith says why a word may not be passed on that has values of a caller in it.
+// Where the author's part alone leads out already, only the values count.
+func barredWith(written, word string, values []string) string {
+	if barred(written) == "" {
+		return barred(word)
+	}
+	for _, value := range values {
+		if why := barred(value); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (s ToolSpec) argDenied(i int, why string) error {
+	return &durward.Error{
+		Reason: durward.ArgDenied, Op: "match", Rule: "argument_guard", Where: s.Where,
+		Hint: "name files below the page's directory", Err: fmt.Errorf("argument %d %s", i, why),
+	}
 }
 
 // barred says why a word may not be passed on, or "". A path may hide in an option.

@@ -64,7 +64,7 @@ func (p *Page) Carry(c durward.Call) (durward.Call, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Argv = p.frontmatter.Tools[i].expand(c.Argv, merged(env, p.vars))
+	c.Argv = p.frontmatter.Tools[i].expand(c.Argv, env, p.vars)
 	return c, nil
 }
 

@@ -36,15 +36,7 @@ func (r Rules) Decide(c durward.Call, t durward.Tool) durward.Decision {
 	if !ok {
 		return denied(fmt.Errorf("tool %q is no page", t.ID))
 	}
-	rule, where, err := r.judge(page, c)
-	if err != nil {
-		return denied(err)
-	}
-	component := c.Surface == ComponentSurface
-	if component {
-		c.Env = listed(c.Env, page.frontmatter.Env)
-	}
-	env, err := requested(c.Env, page.allows())
+	v, err := r.judge(page, c)
 	if err != nil {
 		return denied(err)
 	}
@@ -56,41 +48,66 @@ func (r Rules) Decide(c durward.Call, t durward.Tool) durward.Decision {
 	if !d.Allow {
 		return d
 	}
-	d.Rule, d.Where, d.Reason = rule, where, "the page allows it"
+	d.Rule, d.Where, d.Reason = v.rule, v.where, "the page allows it"
 	d.PolicyHash = hashOf(d.PolicyHash, page.hash)
-	d.Grant.Env = r.environment(env, d.Grant.Env)
+	d.Grant.Env = r.environment(v.env, d.Grant.Env)
 	d.Grant.PrivateDir = nil
-	if component {
+	if c.Surface == ComponentSurface {
 		d.Grant.Keep = durward.KeepHead // what it prints beyond its limit is left out
 	}
 	return d
 }
 
-// judge finds the rule of the page that allows the command.
-func (r Rules) judge(page *Page, c durward.Call) (string, durward.Position, error) {
+// A verdict names the rule of a page that allows a call, and holds the variables of the
+// request that go on.
+type verdict struct {
+	rule  string
+	where durward.Position
+	env   map[string]string
+}
+
+// judge finds the rule of the page that allows the call.
+func (r Rules) judge(page *Page, c durward.Call) (verdict, error) {
 	if page.Dir == "" {
-		return "", durward.Position{}, &durward.Error{
+		return verdict{}, &durward.Error{
 			Reason: durward.DirUnavailable, Op: "decide", Hint: "serve the page from a directory", Err: errors.New("the page lies in no directory that a command could run in"),
 		}
 	}
 	if c.Surface == ComponentSurface {
-		if r.Components && page.hasComponent(c.Argv) {
-			return "components", durward.Position{File: page.Path}, nil
-		}
-		return "", durward.Position{}, &durward.Error{Reason: durward.CommandNotAllowed, Op: "decide", Rule: "components", Hint: "turn components on, or remove the block"}
+		return r.judgeComponent(page, c)
 	}
 	if page.refused != nil {
-		return "", durward.Position{}, page.refused
+		return verdict{}, page.refused
 	}
 	i, err := page.frontmatter.Match(c.Argv)
 	if err != nil {
-		return "", durward.Position{}, at(page, err)
+		return verdict{}, at(page, err)
+	}
+	env, err := requested(c.Env, page.allows())
+	if err != nil {
+		return verdict{}, err
 	}
 	spec := page.frontmatter.Tools[i]
-	if !r.NoGuard {
-		err = spec.guard(c.Argv, r.Fetches && c.Argv[0] == "curl")
+	return verdict{fmt.Sprintf("tools[%d]", i), spec.Where, env}, r.guard(spec, c.Argv, env)
+}
+
+func (r Rules) judgeComponent(page *Page, c durward.Call) (verdict, error) {
+	if !r.Components || !page.hasComponent(c.Argv) {
+		return verdict{}, &durward.Error{Reason: durward.CommandNotAllowed, Op: "decide", Rule: "components", Hint: "turn components on, or remove the block"}
 	}
-	return fmt.Sprintf("tools[%d]", i), spec.Where, err
+	env, err := requested(listed(c.Env, page.frontmatter.Env), page.allows())
+	return verdict{"components", durward.Position{File: page.Path}, env}, err
+}
+
+// guard judges what a caller put into a command that the page allows.
+func (r Rules) guard(spec ToolSpec, command []string, env map[string]string) error {
+	if r.NoGuard {
+		return nil
+	}
+	if err := spec.guard(command, r.Fetches && command[0] == "curl"); err != nil {
+		return err
+	}
+	return spec.guardVariables(env, r.Env)
 }
 
 // at adds the page to an error that names no place in it.
