@@ -115,6 +115,10 @@ type lineEnds struct {
 }
 
 func (l *lineEnds) write(output []byte) error {
+	if l.held == 0 && bytes.IndexByte(output, '\r') < 0 {
+		_, err := l.to.Write(output)
+		return err
+	}
 	var text []byte
 	for _, b := range output {
 		switch {
