@@ -23,7 +23,7 @@ func untrusted(path string, info fs.FileInfo, euid int) error {
 	switch perm := info.Mode().Perm(); {
 	case stat.Uid != 0 && int(stat.Uid) != euid:
 		return &trustError{
-			why: fmt.Sprintf("%s belongs to user %d, who is neither root nor %d", name, stat.Uid, euid),
+			why: fmt.Sprintf("%s belongs to user %d, who is neither root nor this user", name, stat.Uid),
 			fix: fmt.Sprintf("chown %d %s", euid, shellWord(path)),
 		}
 	case perm&0o022 != 0 && !(info.IsDir() && info.Mode()&fs.ModeSticky != 0):
