@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,8 +18,7 @@ import (
 // A cgroupHome is the cgroup (version 2) under which each call gets one of its own. A
 // watchdog, one for the whole runtime, kills all of it when the runtime dies.
 type cgroupHome struct {
-	path   string
-	lock   *os.File
+	home
 	memory bool // its cgroups bound memory, too
 
 	mu       sync.Mutex
@@ -45,37 +45,37 @@ func openCgroupHome() (*cgroupHome, error) {
 		return nil, err
 	}
 	if h.watchdog, err = startWatchdog(h.path); err != nil {
-		h.lock.Close()
-		os.Remove(h.path)
-		return nil, err
+		return nil, errors.Join(err, h.home.remove())
 	}
 	return h, nil
 }
 
 // makeCgroupHome makes the home where its cgroups can bound memory, if that can be had.
 func makeCgroupHome() (*cgroupHome, error) {
-	if path, lock, err := makeDelegatedHome(); err == nil {
-		return &cgroupHome{path: path, lock: lock, memory: true}, nil
+	if home, err := makeDelegatedHome(); err == nil {
+		return &cgroupHome{home: home, memory: true}, nil
 	}
 	tree, err := findHierarchy(unified)
 	if err != nil {
 		return nil, err
 	}
-	path, lock, err := makeHome(tree.own)
-	return &cgroupHome{path: path, lock: lock}, err
+	home, err := makeHome(tree, tree.own)
+	return &cgroupHome{home: home}, err
 }
 
-// take gives a cgroup that holds no process and that a watchdog watches.
-func (h *cgroupHome) take() (*cgroup, error) {
+// take gives a cgroup that holds no process and that a watchdog watches, for a call with
+// a limit on memory, or with none, which is zero.
+func (h *cgroupHome) take(limit int64) (*cgroup, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.watch(); err != nil {
 		return nil, err
 	}
-	if n := len(h.free); n > 0 {
-		c := h.free[n-1]
-		h.free = h.free[:n-1]
-		return c, nil
+	for i, c := range slices.Backward(h.free) {
+		if c.memory == nil || c.memory.fits(limit) {
+			h.free = slices.Delete(h.free, i, i+1)
+			return c, nil
+		}
 	}
 	h.made++
 	return h.make(filepath.Join(h.path, strconv.Itoa(h.made)))
@@ -83,7 +83,7 @@ func (h *cgroupHome) take() (*cgroup, error) {
 
 // put gives back a cgroup whose processes are dead.
 func (h *cgroupHome) put(c *cgroup) error {
-	if c.killed.Load() || (c.memory != nil && !c.memory.reusable()) {
+	if c.killed.Load() || !childless(c.path) || (c.memory != nil && !c.memory.reusable()) {
 		return c.remove()
 	}
 	h.mu.Lock()
@@ -109,14 +109,15 @@ func (h *cgroupHome) make(path string) (*cgroup, error) {
 	}
 	if h.memory {
 		var err error
-		if c.memory, err = openMemoryGroup(memoryCgroup2, path); err != nil {
+		name := filepath.Join(h.name, filepath.Base(path))
+		if c.memory, err = openMemoryGroup(memoryCgroup2, path, name); err != nil {
 			return nil, errors.Join(err, c.remove())
 		}
 	}
 	return c, nil
 }
 
-// close removes the home of calls that have all ended, and ends the watchdog.
+// close ends the watchdog, and removes the home of calls that have all ended.
 func (h *cgroupHome) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,11 +127,11 @@ func (h *cgroupHome) close() error {
 	}
 	h.free = nil
 	if h.watchdog != nil {
-		err = errors.Join(err, h.watchdog.close()) // it removes the home
+		err = errors.Join(err, h.watchdog.close())
 		h.watchdog = nil
 	}
-	_ = os.Remove(h.path) // or has been killed before it could
-	return errors.Join(err, h.lock.Close())
+	_ = writeFile(filepath.Join(h.path, "cgroup.kill"), "1") // unless the watchdog has removed it
+	return errors.Join(err, h.home.remove())
 }
 
 func (c *cgroup) killAll() error {
@@ -171,5 +172,5 @@ func (c *cgroup) remove() error {
 			f.Close()
 		}
 	}
-	return os.Remove(c.path)
+	return removeCgroup(c.path)
 }

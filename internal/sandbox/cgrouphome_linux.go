@@ -5,31 +5,90 @@ package sandbox
 import (
 	"bufio"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward/internal/dirlock"
 )
 
+// A home is a cgroup of ours that holds no process itself, but the cgroups of calls.
+type home struct {
+	path string
+	name string // what the kernel calls it in /proc/PID/cgroup
+	lock *os.File
+}
+
 const homePrefix = "durward-"
 
-// makeHome makes a directory for our cgroups below parent, locks it, and removes the
-// homes that runtimes which were killed have left there.
-func makeHome(parent string) (path string, lock *os.File, err error) {
+// makeHome makes a home below parent, a cgroup of the tree, locks it, and removes those
+// that runtimes which were killed have left there.
+func makeHome(tree hierarchy, parent string) (home, error) {
 	sweepHomes(parent)
-	path = filepath.Join(parent, homePrefix+rand.Text())
+	path := filepath.Join(parent, homePrefix+rand.Text())
 	if err := os.Mkdir(path, 0o755); err != nil {
-		return "", nil, err
+		return home{}, err
 	}
-	if lock, err = dirlock.Lock(path); err != nil {
+	lock, err := dirlock.Lock(path)
+	if err != nil {
 		_ = os.Remove(path)
 	}
-	return path, lock, err
+	return home{path, tree.name(path), lock}, err
+}
+
+// remove removes the home of calls that have all ended, whatever they have made in it,
+// and lets go of the lock.
+func (h home) remove() error {
+	var err error
+	for range 100 {
+		if err = removeCgroup(h.path); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond) // the kernel may still be busy with the dead
+	}
+	return errors.Join(err, h.lock.Close())
+}
+
+// mostRemoved bounds the work of one removal: a command may have made any number of
+// cgroups inside its own, in any depth.
+const mostRemoved = 4096
+
+// removeCgroup removes a cgroup and all that lie in it, the deepest first. One in which
+// somebody lives stays, and so do those around it; that is an error. One that does not
+// exist is none.
+func removeCgroup(path string) error {
+	left := mostRemoved
+	return removeBelow(path, &left)
+}
+
+func removeBelow(path string, left *int) error {
+	err := unix.Rmdir(path)
+	if *left--; err == unix.EBUSY && *left > 0 && !childless(path) {
+		entries, _ := os.ReadDir(path) // what cannot be read stays
+		for _, e := range entries {
+			if e.IsDir() && *left > 0 {
+				_ = removeBelow(filepath.Join(path, e.Name()), left)
+			}
+		}
+		err = unix.Rmdir(path)
+	}
+	if err != nil && err != unix.ENOENT {
+		return &os.PathError{Op: "remove", Path: path, Err: err}
+	}
+	return nil
+}
+
+// childless reports whether a cgroup has no other in it. The kernel counts those in the
+// links of the directory.
+func childless(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil && st.Nlink == 2
 }
 
 func sweepHomes(parent string) {
@@ -42,11 +101,7 @@ func sweepHomes(parent string) {
 		if err != nil {
 			continue
 		}
-		calls, _ := filepath.Glob(filepath.Join(home, "*/"))
-		for _, c := range calls {
-			_ = unix.Rmdir(c) // one that is not empty stays, and so does its home
-		}
-		_ = unix.Rmdir(home)
+		_ = removeCgroup(home) // one in which somebody lives stays
 		lock.Close()
 	}
 }
@@ -54,7 +109,13 @@ func sweepHomes(parent string) {
 // A hierarchy is a mounted tree of cgroups.
 type hierarchy struct {
 	mount string // where it is mounted
+	root  string // what the kernel calls the cgroup that is mounted there
 	own   string // the directory of the cgroup that we live in
+}
+
+// name is what the kernel calls the cgroup of a directory.
+func (h hierarchy) name(path string) string {
+	return filepath.Join(h.root, strings.TrimPrefix(path, h.mount))
 }
 
 // unified is the hierarchy of version 2, which has no controller in its name.
@@ -62,7 +123,7 @@ const unified = ""
 
 // findHierarchy finds the hierarchy of a controller of version 1, or the [unified] one.
 func findHierarchy(controller string) (hierarchy, error) {
-	path, err := ownPath(controller)
+	path, err := cgroupOf("self", controller)
 	if err != nil {
 		return hierarchy{}, err
 	}
@@ -73,12 +134,12 @@ func findHierarchy(controller string) (hierarchy, error) {
 	if below, ok := strings.CutPrefix(path, root); ok && root != "/" {
 		path = below // only this part of the tree is mounted
 	}
-	return hierarchy{mount, filepath.Join(mount, path)}, nil
+	return hierarchy{mount, root, filepath.Join(mount, path)}, nil
 }
 
-// ownPath reads /proc/self/cgroup: "ID:CONTROLLER,…:PATH" to a line.
-func ownPath(controller string) (string, error) {
-	text, err := os.ReadFile("/proc/self/cgroup")
+// cgroupOf reads /proc/PID/cgroup: "ID:CONTROLLER,…:PATH" to a line.
+func cgroupOf(pid, controller string) (string, error) {
+	text, err := os.ReadFile(filepath.Join("/proc", pid, "cgroup"))
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +149,7 @@ func ownPath(controller string) (string, error) {
 			return f[2], nil
 		}
 	}
-	return "", fmt.Errorf("we live in no cgroup of %s", hierarchyName(controller))
+	return "", fmt.Errorf("process %s lives in no cgroup of %s", pid, hierarchyName(controller))
 }
 
 // mountOf reads /proc/self/mountinfo: the fourth field is the mounted part of the

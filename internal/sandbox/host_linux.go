@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -24,6 +25,9 @@ type Host struct {
 	UserNamespaceErr error
 	// Keyrings is set when this kernel has keys and lets us use them.
 	Keyrings bool
+	// VictimErr says why a command cannot be had to be killed before the runtime when
+	// memory runs out; nil when it can.
+	VictimErr error
 	// MaxLimits are the runtime's own hard limits, by resource number.
 	MaxLimits map[int]uint64
 
@@ -63,6 +67,7 @@ func (h Host) With(c Containment) Host {
 func newHost() Host {
 	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), MaxLimits: make(map[int]uint64), memory: &memoryProbe{}}
 	h.HostUID = hostUID(h.UID)
+	h.VictimErr = tryVictim()
 	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 	h.Keyrings = err != unix.ENOSYS && err != unix.EPERM // what we cannot use, nobody inherits
 	for _, r := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE, unix.RLIMIT_AS, unix.RLIMIT_CPU, unix.RLIMIT_NPROC} {
@@ -72,6 +77,23 @@ func newHost() Host {
 		}
 	}
 	return h
+}
+
+// victimFile holds how soon the kernel kills a process when memory runs out: from -1000,
+// never, to 1000.
+const victimFile = "/proc/self/oom_score_adj"
+
+// tryVictim sees whether a process can be made one to be killed before us.
+func tryVictim() error {
+	f, err := os.OpenFile(victimFile, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if own := strings.TrimSpace(readAll(f)); own == "1000" {
+		return errors.New("durward is itself among the first to be killed (" + victimFile + " is " + own + ")")
+	}
+	return nil
 }
 
 // hostUID follows uid through the map of our user namespace: "inside outside count"

@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,22 +27,34 @@ const (
 	memoryCgroup2 memoryKind = "cgroup2"
 )
 
+// controller gives the kind's tree of cgroups, as in [findHierarchy].
+func (k memoryKind) controller() string {
+	if k == memoryCgroup2 {
+		return unified
+	}
+	return "memory"
+}
+
 // A memoryGroup is a cgroup seen as a bound on memory: what its processes hold, files
 // in memory and what the kernel holds for them included.
 type memoryGroup struct {
 	home *memoryHome // nil where the cgroup is the containment of a call, too
 	kind memoryKind
 	path string
+	name string // what the kernel calls it in /proc/PID/cgroup
 	// limit is what is in force; zero means that none was set yet.
 	limit int64
 	// door is the file to write to of version 1, by who enters, and the directory of
 	// version 2, in which a process can be born.
 	door, usage, events *os.File
+	// highest is what version 1 keeps of the most that was ever in use, until it is
+	// written to; nil for version 2.
+	highest *os.File
 }
 
 // openMemoryGroup opens a cgroup that exists.
-func openMemoryGroup(kind memoryKind, path string) (*memoryGroup, error) {
-	g := &memoryGroup{kind: kind, path: path}
+func openMemoryGroup(kind memoryKind, path, name string) (*memoryGroup, error) {
+	g := &memoryGroup{kind: kind, path: path, name: name}
 	door, mode, usage, events := "tasks", os.O_WRONLY, "memory.usage_in_bytes", "memory.oom_control"
 	if kind == memoryCgroup2 {
 		door, mode, usage, events = "", os.O_RDONLY, "memory.current", "memory.events"
@@ -58,11 +70,27 @@ func openMemoryGroup(kind memoryKind, path string) (*memoryGroup, error) {
 			return nil, err
 		}
 	}
+	if kind == memoryCgroup1 {
+		if err := g.openHighest(); err != nil {
+			g.close()
+			return nil, err
+		}
+	}
 	return g, nil
 }
 
+// openHighest takes the counter of memory and swap together, where the kernel has one:
+// that limit is never the higher one.
+func (g *memoryGroup) openHighest() (err error) {
+	g.highest, err = os.OpenFile(filepath.Join(g.path, "memory.memsw.max_usage_in_bytes"), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		g.highest, err = os.OpenFile(filepath.Join(g.path, "memory.max_usage_in_bytes"), os.O_RDWR, 0)
+	}
+	return err
+}
+
 func (g *memoryGroup) close() {
-	for _, f := range []*os.File{g.door, g.usage, g.events} {
+	for _, f := range []*os.File{g.door, g.usage, g.events, g.highest} {
 		if f != nil {
 			f.Close()
 		}
@@ -125,34 +153,80 @@ func writeFile(path, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// hit reports whether memory ran out: the kernel has killed a process, or holds the
-// processes back until somebody does. It says so before the first one is dead.
-func (g *memoryGroup) hit() bool {
-	for line := range strings.Lines(readAll(g.events)) {
-		name, n, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if (name == "oom_kill" || name == "under_oom") && n != "0" {
-			return true
+// shortage says whether memory ran out, and whose: the kernel has killed a process, or
+// holds the processes back until somebody does. It says so before the first one is dead.
+//
+// The kernel counts here, too, whom it kills because of a limit further up, and says
+// that memory is short below every such limit. So either is the call's own doing only if
+// its own limit was in the way.
+func (g *memoryGroup) shortage() Shortage {
+	events := readAll(g.events)
+	killed := counter(events, "oom_kill") > 0
+	waits := counter(events, "oom_kill_disable") > 0 && counter(events, "under_oom") > 0
+	switch {
+	case (killed || waits) && g.reached("oom"):
+		return OwnShortage
+	case killed:
+		return OuterShortage
+	}
+	return NoShortage
+}
+
+// reached reports whether the cgroup's own limit was in the way. Version 2 tells how:
+// "max" is any time, "oom" only those when nothing could be freed. Version 1 has a count
+// of failures, which not every kernel keeps for each limit; what was in use at most it
+// does keep. The kernel kills nobody for more than eight pages that it cannot have.
+func (g *memoryGroup) reached(how string) bool {
+	if g.kind == memoryCgroup2 {
+		return counter(readAll(g.events), how) > 0
+	}
+	highest, err := parse(g.highest)
+	return err == nil && highest+int64(8*os.Getpagesize()) >= g.limit
+}
+
+// counter reads one of "NAME NUMBER", a line each; one that is not there is zero.
+func counter(text, name string) int64 {
+	for line := range strings.Lines(text) {
+		if n, ok := strings.CutPrefix(line, name+" "); ok {
+			count, _ := strconv.ParseInt(strings.TrimSpace(n), 10, 64) // the kernel's number
+			return count
 		}
 	}
-	return false
+	return 0
 }
 
 // used is the memory in use, in bytes, give or take what the processors count ahead.
-func (g *memoryGroup) used() (int64, error) {
-	return strconv.ParseInt(strings.TrimSpace(readAll(g.usage)), 10, 64)
+func (g *memoryGroup) used() (int64, error) { return parse(g.usage) }
+
+func parse(f *os.File) (int64, error) { return strconv.ParseInt(strings.TrimSpace(readAll(f)), 10, 64) }
+
+// begin sets the limit for a call, whose own the counts are from here on.
+func (g *memoryGroup) begin(limit int64) error {
+	if g.highest != nil {
+		if _, err := unix.Pwrite(fdOf(g.highest), []byte("0"), 0); err != nil {
+			return err
+		}
+	}
+	return g.set(limit)
 }
 
-// reusable reports whether another call can have the cgroup: nobody lives in it, its
-// limit was not hit, and next to nothing is left of the last call's memory. Files in
-// memory may outlive a call, and what they take the next one would not have.
+// reusable reports whether another call can have the cgroup: nobody lives in it or has
+// made another in it, nothing was counted that the next call would be blamed for, and
+// next to nothing is left of the last call's memory. Files in memory may outlive a call,
+// and what they take the next one would not have.
 func (g *memoryGroup) reusable() bool {
 	const counted = 256 << 10 // what each processor may count ahead
 	left, err := g.used()
 	slack := 1<<20 + counted*int64(runtime.NumCPU())
-	if g.limit > 0 {
-		slack = min(slack, g.limit/8)
-	}
-	return err == nil && left <= slack && g.empty() && !g.hit()
+	return err == nil && left <= slack && g.fits(g.limit) && g.empty() && childless(g.path) &&
+		counter(readAll(g.events), "oom_kill") == 0 && (g.kind == memoryCgroup1 || !g.reached("max"))
+}
+
+// fits reports whether a call with such a limit, or with none, which is zero, would
+// hardly notice what is left in the cgroup.
+func (g *memoryGroup) fits(limit int64) bool {
+	left, err := g.used()
+	return limit <= 0 || err == nil && left <= limit/8
 }
 
 // empty reports whether nobody lives in the cgroup. The list is opened anew each time:
@@ -183,9 +257,8 @@ func (g *memoryGroup) enter() (calls []Call, cgroup int) {
 // A memoryHome is the cgroup under which each call gets one that bounds its memory,
 // where its containment does not do that as well.
 type memoryHome struct {
+	home
 	kind memoryKind
-	path string
-	lock *os.File
 
 	mu   sync.Mutex
 	made int            // guarded by mu; how many cgroups there were
@@ -197,10 +270,12 @@ type memoryHome struct {
 func (h *memoryHome) take(limit int64) (*memoryGroup, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for n := len(h.free); n > 0; n = len(h.free) {
-		g := h.free[n-1]
-		h.free = h.free[:n-1]
-		if g.set(limit) == nil {
+	for i, g := range slices.Backward(h.free) {
+		if !g.fits(limit) {
+			continue
+		}
+		h.free = slices.Delete(h.free, i, i+1)
+		if g.begin(limit) == nil {
 			return g, nil
 		}
 		h.discard(g)
@@ -211,11 +286,12 @@ func (h *memoryHome) take(limit int64) (*memoryGroup, error) {
 // make needs mu.
 func (h *memoryHome) make(limit int64) (*memoryGroup, error) {
 	h.made++
-	path := filepath.Join(h.path, strconv.Itoa(h.made))
+	number := strconv.Itoa(h.made)
+	path := filepath.Join(h.path, number)
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, err
 	}
-	g, err := openMemoryGroup(h.kind, path)
+	g, err := openMemoryGroup(h.kind, path, filepath.Join(h.name, number))
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(path))
 	}
@@ -250,7 +326,7 @@ func (h *memoryHome) discard(g *memoryGroup) {
 func (h *memoryHome) clear() {
 	var still []string
 	for _, path := range h.full {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if removeCgroup(path) != nil {
 			still = append(still, path)
 		}
 	}
@@ -264,21 +340,23 @@ func (h *memoryHome) close() error {
 	for _, g := range h.free {
 		h.discard(g)
 	}
-	h.free = nil
-	for range 100 {
-		if h.clear(); len(h.full) == 0 {
-			break
-		}
-		time.Sleep(time.Millisecond) // the kernel may still be busy with the dead
+	h.free, h.full = nil, nil
+	return h.home.remove()
+}
+
+// memoryLimit is the limit that a cgroup of the call will have; zero for none.
+func (s *starter) memoryLimit() int64 {
+	if s.plan.memory == memoryUnheld {
+		return 0
 	}
-	return errors.Join(os.Remove(h.path), h.lock.Close())
+	return s.request.Grant.Limits.Memory
 }
 
 // bound takes a cgroup for the memory of the call, if that is what the plan says. It
 // gives the calls by which the process enters it and the cgroup to be born in: born,
 // unless version 2 holds the memory.
 func (s *starter) bound(born int, h Host) ([]Call, int, error) {
-	limit := s.request.Grant.Limits.Memory
+	limit := s.memoryLimit()
 	if s.group != nil && s.group.memory != nil {
 		if s.plan.memory == memoryUnheld {
 			return nil, born, s.group.memory.set(durward.Unlimited)
@@ -303,38 +381,49 @@ func (s *starter) bound(born int, h Host) ([]Call, int, error) {
 	return calls, max(born, own), nil
 }
 
-// outOfMemory reports whether a start failed because its memory was too little. Short of
-// memory the kernel fails calls with errors of all kinds.
-func (s *starter) outOfMemory(err error) bool {
+// shortage says whether a start failed for lack of memory. Short of memory the kernel
+// fails calls with errors of all kinds.
+func (s *starter) shortage(err error) Shortage {
 	const short = 64 << 10
 	if s.memory == nil {
-		return false
+		return NoShortage
 	}
 	used, _ := s.memory.used() // what cannot be read is not short
-	return errors.Is(err, unix.ENOMEM) || s.memory.hit() || used+short > s.memory.limit
+	switch {
+	case s.memory.reached("max") || used+short > s.memory.limit:
+		return OwnShortage
+	case errors.Is(err, unix.ENOMEM):
+		return OuterShortage
+	}
+	return s.memory.shortage()
 }
 
-func tooLittleMemory(err error) error {
-	return &durward.Error{
+func tooLittleMemory(of Shortage, err error) error {
+	e := &durward.Error{
 		Reason: durward.LimitMemory, Op: "start", Rule: string(durward.CauseLimitMemory),
 		Hint: "raise the limit in the policy", Err: fmt.Errorf("the command may use less memory than its start takes: %w", err),
 	}
+	if of == OuterShortage {
+		e.Rule, e.Hint = "", HintOuterShortage
+		e.Err = fmt.Errorf("the machine, or a cgroup that durward lives in, ran out of memory: %w", err)
+	}
+	return e
 }
 
-// OutOfMemory reports whether the kernel found the tree to need more memory than it may
-// have. Once Exited is closed it knows about the main process.
-func (p *Process) OutOfMemory() bool {
+// Shortage says whether the kernel found too little memory for the tree, and whose.
+// Once Exited is closed it knows about the main process.
+func (p *Process) Shortage() Shortage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.memory != nil && !p.outOfMemory {
-		p.outOfMemory = p.memory.hit()
+	if p.memory != nil && p.shortage == NoShortage {
+		p.shortage = p.memory.shortage()
 	}
-	return p.outOfMemory
+	return p.shortage
 }
 
 // leaveMemory gives the cgroup back when the tree is dead.
 func (p *Process) leaveMemory() {
-	p.OutOfMemory()
+	p.Shortage()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.memory.release()

@@ -156,12 +156,143 @@ func TestMemoryHomeThatIsLeft(t *testing.T) {
 		return
 	}
 	for range 3 {
-		if _, err := h.take(64 << 20); err != nil {
+		g, err := h.take(64 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(g.path, "a", "b"), 0o755); err != nil { // as a command may
 			t.Fatal(err)
 		}
 	}
 	fmt.Println(h.path)
 	_, _ = os.Stdin.Read(make([]byte, 1)) // until we are killed
+}
+
+// leave has a process of the cgroup leave that much in memory.
+func (g *memoryGroup) leave(t *testing.T, bytes int) {
+	t.Helper()
+	f, err := os.CreateTemp("/dev/shm", "durward-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	t.Cleanup(func() { _ = os.Remove(f.Name()) })
+	script := fmt.Sprintf("echo $$ > %s/cgroup.procs; head -c %d /dev/zero > %s", g.path, bytes, f.Name())
+	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// What a call has left in memory is not taken from a call that may have little.
+func TestMemoryCgroupThatIsTooFull(t *testing.T) {
+	h, ok := newMemoryHome(t)
+	if !ok {
+		return
+	}
+	const much, little = 64 << 20, 2 << 20
+	g, err := h.take(much)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := g.path
+	g.leave(t, 768<<10)
+	h.put(g)
+	small, err := h.take(little)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := small.used(); small.path == path || err != nil || left > little/8 {
+		t.Errorf("a call that may have %d begins with %d, %v", little, left, err)
+	}
+	if large, err := h.take(much); err != nil || large.path != path {
+		t.Errorf("who would not notice was not given it: %v", err)
+	} else {
+		h.put(large)
+	}
+	h.put(small)
+	if err := h.close(); err != nil || exists(h.path) {
+		t.Fatalf("the home is left behind: %v", err)
+	}
+}
+
+// A cgroup in which a command has made others is nobody else's, and all of them are
+// removed.
+func TestMemoryCgroupWithOthersInIt(t *testing.T) {
+	h, ok := newMemoryHome(t)
+	if !ok {
+		return
+	}
+	g, err := h.take(64 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := g.path
+	if err := os.MkdirAll(filepath.Join(path, "[a", "b*"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.put(g)
+	other, err := h.take(64 << 20)
+	if err != nil || other.path == path || exists(path) {
+		t.Errorf("%v: %s was given to another call, or is left", err, path)
+	}
+	if err := os.MkdirAll(filepath.Join(other.path, "c", "d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.close(); err != nil || exists(h.path) { // with one that was never given back
+		t.Fatalf("left behind: %v", err)
+	}
+}
+
+// A call is told that its own limit was too small only if that was in the way; the
+// kernel counts whom it kills for another reason as well.
+func TestWhoseMemoryRanOut(t *testing.T) {
+	const (
+		calm, kills   = "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n"
+		below, waits  = "oom_kill_disable 0\nunder_oom 1\noom_kill 0\n", "oom_kill_disable 1\nunder_oom 1\noom_kill 0\n"
+		little, limit = "1048576\n", "67108864\n"
+	)
+	for _, test := range []struct {
+		name            string
+		kind            memoryKind
+		events, highest string
+		want            Shortage
+	}{
+		{"nothing", memoryCgroup1, calm, little, NoShortage},
+		{"files were dropped", memoryCgroup1, calm, limit, NoShortage},
+		{"own limit", memoryCgroup1, kills, limit, OwnShortage},
+		{"own limit, for some pages", memoryCgroup1, kills, "67080192\n", OwnShortage},
+		{"outer limit", memoryCgroup1, kills, little, OuterShortage},
+		{"outer limit, a neighbour is killed", memoryCgroup1, below, little, NoShortage},
+		{"the same, files were dropped", memoryCgroup1, below, limit, NoShortage},
+		{"nobody kills", memoryCgroup1, waits, limit, OwnShortage},
+		{"nobody kills further up", memoryCgroup1, waits, little, NoShortage},
+		{"nothing", memoryCgroup2, "max 0\noom 0\noom_kill 0\n", "", NoShortage},
+		{"own limit", memoryCgroup2, "max 9\noom 1\noom_kill 2\n", "", OwnShortage},
+		{"outer limit", memoryCgroup2, "max 0\noom 0\noom_kill 2\n", "", OuterShortage},
+		{"outer limit, files were dropped", memoryCgroup2, "max 9\noom 0\noom_kill 2\n", "", OuterShortage},
+	} {
+		t.Run(fmt.Sprintf("%s/%s", test.kind, test.name), func(t *testing.T) {
+			files := map[string]string{"tasks": "-", "memory.usage_in_bytes": "0", "memory.oom_control": test.events, "memory.max_usage_in_bytes": test.highest}
+			if test.kind == memoryCgroup2 {
+				files = map[string]string{"memory.current": "0", "memory.events": test.events}
+			}
+			dir := t.TempDir()
+			for name, text := range files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g, err := openMemoryGroup(test.kind, dir, "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.close()
+			g.limit = 64 << 20
+			if got := g.shortage(); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
 }
 
 // On a host whose kernel cannot bound memory, a plan says that the runtime does.

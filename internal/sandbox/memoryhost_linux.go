@@ -98,55 +98,55 @@ func openMemoryHome1() (*memoryHome, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, lock, err := makeHome(tree.own)
+	home, err := makeHome(tree, tree.own)
 	if err != nil {
 		return nil, err
 	}
-	return tryMemoryHome(&memoryHome{kind: memoryCgroup1, path: path, lock: lock})
+	return tryMemoryHome(&memoryHome{home: home, kind: memoryCgroup1})
 }
 
 func openMemoryHome2() (*memoryHome, error) {
-	path, lock, err := makeDelegatedHome()
+	home, err := makeDelegatedHome()
 	if err != nil {
 		return nil, err
 	}
-	return tryMemoryHome(&memoryHome{kind: memoryCgroup2, path: path, lock: lock})
+	return tryMemoryHome(&memoryHome{home: home, kind: memoryCgroup2})
 }
 
 // makeDelegatedHome makes a home whose cgroups have the memory controller. A cgroup of
 // version 2 that holds processes, as ours does, gives no controller to those below it
 // unless it is the root of all; so the home may lie further up, as near as can be, but
 // never outside a limit that was put on us.
-func makeDelegatedHome() (string, *os.File, error) {
+func makeDelegatedHome() (home, error) {
 	tree, err := findHierarchy(unified)
 	if err != nil {
-		return "", nil, err
+		return home{}, err
 	}
 	var tried []error
 	for parent := tree.own; ; parent = filepath.Dir(parent) {
-		path, lock, err := delegatedBelow(parent)
+		made, err := delegatedBelow(tree, parent)
 		if err == nil {
-			return path, lock, nil
+			return made, nil
 		}
 		tried = append(tried, err)
 		if parent == tree.mount || !strings.HasPrefix(parent, tree.mount) || limited(parent) {
-			return "", nil, errors.Join(tried...)
+			return home{}, errors.Join(tried...)
 		}
 	}
 }
 
-func delegatedBelow(parent string) (string, *os.File, error) {
+func delegatedBelow(tree hierarchy, parent string) (home, error) {
 	if !hasMemory(parent, "cgroup.controllers") {
-		return "", nil, fmt.Errorf("%s has no memory controller", parent)
+		return home{}, fmt.Errorf("%s has no memory controller", parent)
 	}
-	path, lock, err := makeHome(parent)
+	made, err := makeHome(tree, parent)
 	if err != nil {
-		return "", nil, err
+		return home{}, err
 	}
-	if err := delegate(parent, path); err != nil {
-		return "", nil, errors.Join(err, os.Remove(path), lock.Close())
+	if err := delegate(parent, made.path); err != nil {
+		return home{}, errors.Join(err, made.remove())
 	}
-	return path, lock, nil
+	return made, nil
 }
 
 // delegate sees to it that the cgroups below home have the memory controller.
@@ -273,7 +273,7 @@ func (g *memoryGroup) counted(status int) error {
 
 // tryMemory sees whether the cgroups of a containment bound memory.
 func (h *cgroupHome) tryMemory() error {
-	c, err := h.take()
+	c, err := h.take(4 * probeMemory)
 	if err != nil {
 		return err
 	}

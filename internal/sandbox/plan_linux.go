@@ -78,17 +78,49 @@ func Compile(r Request, h Host) (Plan, error) {
 	if p.Containment == Cgroup {
 		p.End = []Call{{Name: "kill the cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(reaperKillFD), text("1"), number(1)}, Allow: AnyError}}
 	}
-	p.fork = uintptr(unix.SIGCHLD)
-	if unshares := ownUsers && h.UID == 0; !unshares {
-		p.fork |= unix.CLONE_VM // the reaper's memory; a sharer may not unshare
-	}
-	p.Command = commandCalls(r, h, id, ownUsers)
+	p.fork = p.howToFork(ownUsers && h.UID == 0)
+	p.Command = append(p.first(h), commandCalls(r, h, id, ownUsers)...)
 	if !p.direct {
 		p.Command = append(p.Command, Call{Name: "note the time", NR: unix.SYS_CLOCK_GETTIME, Args: []Arg{number(unix.CLOCK_MONOTONIC), number(reaperShared)}})
 	}
 	p.Command = append(p.Command, p.execute(r.Program))
 	p.Report, err = report(r.Grant, h, p, id, ownUsers)
 	return p, err
+}
+
+// howToFork gives the clone flags of the command's process. It has the reaper's memory,
+// which costs less than a copy, and the reaper waits until it is executed: to the kernel
+// two who share their memory and run are one when it looks for somebody to kill.
+// Who shares may not unshare, though, and a reaper that nobody else can stand in for may
+// not wait.
+func (p Plan) howToFork(unshares bool) uintptr {
+	if unshares || p.Containment == Subreaper {
+		return uintptr(unix.SIGCHLD)
+	}
+	return uintptr(unix.SIGCHLD | unix.CLONE_VM | unix.CLONE_VFORK)
+}
+
+// first has the kernel look here, before it looks at us, for somebody to kill when
+// memory runs out: whatever the call's own limit, a cgroup around us or the machine may
+// have less to give. To ask for that takes no privilege, but the process's own files,
+// which a hidden one does not own; root does not need to, and what shares our own memory
+// is not hidden. Only root keeps the command from taking it back.
+func (p Plan) first(h Host) []Call {
+	const name, most = "be killed before the runtime", "1000"
+	if h.VictimErr != nil {
+		return nil
+	}
+	calls := []Call{
+		{Name: name, NR: unix.SYS_OPENAT, Args: []Arg{number(unix.AT_FDCWD), text(victimFile), number(unix.O_WRONLY | unix.O_CLOEXEC)}},
+		{Name: name, NR: unix.SYS_WRITE, Args: []Arg{result(1), text(most), number(len(most))}},
+	}
+	if p.direct || h.UID == 0 {
+		return calls
+	}
+	dumpable := func(n int) Call {
+		return Call{Name: name, NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(n)}}
+	}
+	return append(append([]Call{dumpable(1)}, calls...), dumpable(0))
 }
 
 // countsProcesses reports whether the number of processes can be limited: within a

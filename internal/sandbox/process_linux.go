@@ -26,6 +26,7 @@ type Process struct {
 	pidfd  int           // of the reaper, or of the command where there is none
 	status int           // -1 where there is no reaper
 	group  *cgroup       // nil unless the call lives in a cgroup
+	bounds string        // what the kernel calls the cgroup that bounds memory; empty without one
 	began  time.Duration // on the monotonic clock
 	setup  time.Duration // set before exited is closed
 
@@ -41,8 +42,8 @@ type Process struct {
 	// backstop, guarded by mu, forces the end that Kill asked the reaper for.
 	backstop *time.Timer
 
-	memory      *memoryGroup // guarded by mu; nil where no cgroup bounds memory, or it was given back
-	outOfMemory bool         // guarded by mu; what was found when memory was given back, at the latest
+	memory   *memoryGroup // guarded by mu; nil where no cgroup bounds memory, or it was given back
+	shortage Shortage     // guarded by mu; what was found when memory was given back, at the latest
 }
 
 // An Exit is how the main process of a command ended.

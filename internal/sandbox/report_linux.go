@@ -30,6 +30,9 @@ func report(g durward.Grant, h Host, p Plan, id identity, ownUsers bool) (durwar
 			r.Weak = append(r.Weak, fmt.Sprintf("%s: %s", guarantee, held.Held))
 		}
 	}
+	if h.VictimErr != nil {
+		r.Weak = append(r.Weak, "mem: when the machine runs out, durward may be killed before the command")
+	}
 	return r, require(g, &r)
 }
 
@@ -89,12 +92,21 @@ func require(g durward.Grant, r *durward.Report) error {
 			continue
 		}
 		if !g.StepDown || q.Firm {
-			return unavailable("require", "use a mode that does not require it (danger-full-access), or a host that holds it (durward doctor)",
+			return unavailable("require", requireHint(g.Mode, q)+", or use a host that holds it (durward doctor)",
 				"%s is required and level 0 holds it by %s", q, held.Held)
 		}
 		r.Weak = append(r.Weak, fmt.Sprintf("%s: %s at level 0", q.Guarantee, held.Held))
 	}
 	return nil
+}
+
+// requireHint says how not to require something. What no mode requires by itself was
+// written where the policy says require.
+func requireHint(m durward.Mode, q durward.Requirement) string {
+	if q.Kernel || m == durward.DangerFullAccess || m == durward.External {
+		return fmt.Sprintf("take %s out of require", q)
+	}
+	return "use a mode that does not require it (danger-full-access)"
 }
 
 func unavailable(rule, hint, format string, args ...any) error {

@@ -51,6 +51,21 @@ type Request struct {
 	Linger time.Duration
 }
 
+// A Shortage says whose memory ran out, as far as a call is concerned.
+type Shortage string
+
+const (
+	NoShortage Shortage = ""
+	// OwnShortage is a tree that needed more than its own limit.
+	OwnShortage Shortage = "own"
+	// OuterShortage is a machine, or a cgroup around the runtime, that had no more to
+	// give: the kernel chose a process of the call to be killed for that.
+	OuterShortage Shortage = "outer"
+)
+
+// HintOuterShortage is what a user can do about an [OuterShortage].
+const HintOuterShortage = "give the machine or the container more memory, or make the command do less; its own limit was not reached"
+
 // Stdio are the command's ends of its standard streams.
 type Stdio struct {
 	Stdin, Stdout, Stderr *os.File

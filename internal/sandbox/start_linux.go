@@ -29,10 +29,10 @@ func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Proces
 	defer s.closeLent()
 	proc, err := s.start(ctx, h)
 	if err != nil {
-		over := s.outOfMemory(err)
+		short := s.shortage(err)
 		s.closeOwn()
-		if over {
-			return nil, tooLittleMemory(err)
+		if short != NoShortage {
+			return nil, tooLittleMemory(short, err)
 		}
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
 			return nil, err
@@ -66,7 +66,7 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	}
 	born := -1
 	if s.plan.Containment == Cgroup {
-		group, err := h.cgroups.take()
+		group, err := h.cgroups.take(s.memoryLimit())
 		if err != nil {
 			return nil, err
 		}
@@ -100,6 +100,9 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	proc := &Process{
 		plan: s.plan, eager: s.request.Follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
 		began: s.began, exited: make(chan struct{}), gone: make(chan struct{}),
+	}
+	if s.memory != nil {
+		proc.bounds = s.memory.name
 	}
 	if s.plan.direct {
 		proc.setup = monotonic() - s.began // vfork returned because the program was executed

@@ -245,6 +245,91 @@ func TestRequire(t *testing.T) {
 	}
 }
 
+// Who wrote a requirement that is refused is told to take it out, not to use a mode that
+// does not require it by itself either.
+func TestHintOfARequirement(t *testing.T) {
+	r := newTrial(t, Probe().WithoutMemory())
+	for _, test := range []struct {
+		mode durward.Mode
+		q    durward.Requirement
+		want string
+	}{
+		{durward.DangerFullAccess, durward.Requirement{Guarantee: durward.Mem, Kernel: true}, "take mem! out of require"},
+		{durward.ReadOnly, durward.Requirement{Guarantee: durward.Mem, Kernel: true}, "take mem! out of require"},
+		{durward.DangerFullAccess, durward.Requirement{Guarantee: durward.FSWrite}, "take fs.write out of require"},
+		{durward.WorkspaceWrite, durward.Requirement{Guarantee: durward.FSWrite}, "use a mode that does not require it"},
+	} {
+		request := r.request
+		request.Grant = durward.Grant{Mode: test.mode, Limits: durward.DefaultLimits(), Require: []durward.Requirement{test.q}}
+		_, err := Compile(request, r.host)
+		var e *durward.Error
+		if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, test.want) {
+			t.Errorf("%s, %s: %+v, want %q", test.mode, test.q, e, test.want)
+		}
+	}
+}
+
+// The kernel looks at a command before it looks at us or at the reaper, whose end would
+// be everybody's.
+func TestTheCommandIsKilledFirst(t *testing.T) {
+	own, err := os.ReadFile(victimFile)
+	if err != nil || Probe().VictimErr != nil {
+		t.Logf("not to be had here: %v, %v", err, Probe().VictimErr)
+		return
+	}
+	eachTrial(t, func(t *testing.T, r *trial) {
+		for _, mode := range []durward.Mode{durward.ReadOnly, durward.DangerFullAccess} {
+			program, err := FindProgram("sh", "/usr/bin:/bin", "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer program.Close()
+			said := filepath.Join(filepath.Dir(r.marker), string(mode))
+			r.request.Grant.Mode, r.request.Program = mode, program
+			r.request.Argv = []string{"sh", "-c", fmt.Sprintf("read a < %s; echo $a > %s.new; mv %s.new %s; exec sleep 86400", victimFile, said, said, said)}
+			p, err := Start(t.Context(), r.compile(t), r.request, Stdio{r.null, r.null, r.null}, r.host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for began := time.Now(); !exists(said) && time.Since(began) < 10*time.Second; {
+				time.Sleep(time.Millisecond) // between two looks
+			}
+			of, _ := os.ReadFile(said) // empty when it has not come to that
+			if strings.TrimSpace(string(of)) != "1000" {
+				t.Errorf("%s: the command has %q", mode, of)
+			}
+			if !p.plan.direct {
+				of, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.pid))
+				if err != nil || string(of) != string(own) {
+					t.Errorf("%s: the reaper has %q, and we have %q: %v", mode, of, own, err)
+				}
+			}
+			p.Kill()
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if now, err := os.ReadFile(victimFile); err != nil || string(now) != string(own) {
+			t.Errorf("we have %q now: %v", now, err)
+		}
+	})
+}
+
+// Where a command cannot be made the first to be killed, the report says so.
+func TestNobodyCanBeMadeTheFirstToBeKilled(t *testing.T) {
+	r := newTrial(t, Probe())
+	r.host.VictimErr = nil
+	before := r.compile(t)
+	r.host.VictimErr = errors.New("read-only file system")
+	p := r.compile(t)
+	if len(p.Command) >= len(before.Command) || len(p.Report.Weak) != len(before.Report.Weak)+1 {
+		t.Fatalf("%s\n%v", p, p.Report.Weak)
+	}
+	if err := r.start(p); err != nil || !r.ran() {
+		t.Fatalf("%v; ran: %v", err, r.ran())
+	}
+}
+
 // Without a containment nothing is run.
 func TestNoContainmentNoCommand(t *testing.T) {
 	r := newTrial(t, Probe())

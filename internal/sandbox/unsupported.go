@@ -103,4 +103,4 @@ func (*Process) Signal(syscall.Signal) error { return refuse() }
 func (*Process) Kill()                       {}
 func (*Process) Close() error                { return nil }
 func (*Process) Usage() Usage                { return Usage{} }
-func (*Process) OutOfMemory() bool           { return false }
+func (*Process) Shortage() Shortage          { return NoShortage }

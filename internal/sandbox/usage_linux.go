@@ -9,12 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/durward/durward"
 )
 
 // Usage is what a tree of processes uses at one moment.
 type Usage struct {
-	// Resident is the sum of the resident sets, in bytes. Pages that processes share
-	// are counted for each of them.
+	// Resident is the sum of the resident sets, in bytes, of those processes whose
+	// memory no cgroup of the call bounds. Pages that processes share are counted for
+	// each of them.
 	Resident int64
 	// CPU is processor time, user and system, of the living processes and of the
 	// children they have waited for.
@@ -26,9 +29,22 @@ type Usage struct {
 func (p *Process) Usage() Usage {
 	var total Usage
 	for _, pid := range p.processes() {
-		total.add(pid)
+		total.add(pid, p.unbounded(pid))
 	}
 	return total
+}
+
+// unbounded reports whether no cgroup of the call bounds the memory of a process: there
+// is none, or the process has left it.
+func (p *Process) unbounded(pid int) bool {
+	if p.bounds == "" {
+		return true
+	}
+	if p.plan.Report.Guarantees[durward.Mem].Held == durward.HeldKernel {
+		return false // it could not leave
+	}
+	name, err := cgroupOf(strconv.Itoa(pid), p.plan.memory.controller())
+	return err != nil || name != p.bounds && !strings.HasPrefix(name, p.bounds+"/")
 }
 
 // processes lists the tree by the ids that the host knows.
@@ -76,7 +92,7 @@ const (
 	ticksPerSecond = 100
 )
 
-func (u *Usage) add(pid int) {
+func (u *Usage) add(pid int, unbounded bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return // it has ended
@@ -88,6 +104,9 @@ func (u *Usage) add(pid int) {
 	for _, ticks := range field[statUserTime : statUserTime+4] {
 		n, _ := strconv.ParseInt(ticks, 10, 64)
 		u.CPU += time.Duration(n) * time.Second / ticksPerSecond
+	}
+	if !unbounded {
+		return
 	}
 	pages, _ := strconv.ParseInt(field[statResident], 10, 64)
 	u.Resident += pages * int64(os.Getpagesize())

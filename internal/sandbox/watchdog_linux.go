@@ -79,16 +79,23 @@ func pollEnd(fd int32) Arg {
 	return data(append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&p)), unsafe.Sizeof(p))...))
 }
 
-// close ends the watchdog and waits for that.
+// close ends the watchdog and waits for that. One that takes too long is killed: somebody
+// may keep stopping it.
 func (w *watchdog) close() error {
 	closeFDs(w.pipe)
+	for range 20 {
+		if w.endedWithin(50 * time.Millisecond) {
+			break
+		}
+	}
+	kill(fdOf(w.process))
 	return errors.Join(waitEnd(fdOf(w.process)), w.process.Close())
 }
 
 // watch sees to it that there is a watchdog. The caller holds mu.
 func (h *cgroupHome) watch() error {
 	if h.watchdog != nil {
-		if !h.watchdog.ended() {
+		if !h.watchdog.endedWithin(0) {
 			return nil
 		}
 		_ = h.watchdog.close() // there is nothing of it left to lose
@@ -99,14 +106,22 @@ func (h *cgroupHome) watch() error {
 	return err
 }
 
-func (w *watchdog) ended() bool {
-	process := []unix.PollFd{{Fd: int32(fdOf(w.process)), Events: unix.POLLIN}}
-	n, err := unix.Poll(process, 0)
+// endedWithin waits for the watchdog's end. One that somebody has stopped goes on: it
+// watches nothing meanwhile, and cannot end.
+func (w *watchdog) endedWithin(d time.Duration) bool {
+	fd := fdOf(w.process)
+	_ = unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0) // ESRCH: it has ended
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(d.Milliseconds()))
 	return n > 0 || (err != nil && err != unix.EINTR)
 }
 
-// watchAgain is the time between two tries to start a watchdog for calls that run.
-const watchAgain = 50 * time.Millisecond
+const (
+	// watchAgain is the time between two tries to start a watchdog for calls that run.
+	watchAgain = 50 * time.Millisecond
+	// lookAgain is the time between two looks whether the watchdog was stopped, which
+	// its descriptor does not tell.
+	lookAgain = 500 * time.Millisecond
+)
 
 // await waits until something happens on a descriptor of a call, and sees to it that
 // there is a watchdog meanwhile.
@@ -133,7 +148,7 @@ func (h *cgroupHome) poll(call unix.PollFd) (happened bool, err error) {
 	} else if c, gone := w.process.SyscallConn(); gone == nil {
 		_ = c.Control(func(watchdog uintptr) { // an error is a watchdog that was replaced
 			polls = append(polls, unix.PollFd{Fd: int32(watchdog), Events: unix.POLLIN})
-			_, err = unix.Poll(polls, -1)
+			_, err = unix.Poll(polls, int(lookAgain.Milliseconds()))
 		})
 	}
 	if err == unix.EINTR {

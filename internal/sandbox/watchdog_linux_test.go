@@ -6,6 +6,9 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func newCgroupHome(t *testing.T) *cgroupHome {
@@ -44,11 +47,11 @@ func TestAKilledWatchdogIsReplaced(t *testing.T) {
 	for range 3 {
 		before := home.watchdog
 		home.killWatchdog(t)
-		c, err := home.take()
+		c, err := home.take(0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if home.watchdog == before || home.watchdog.ended() {
+		if home.watchdog == before || home.watchdog.endedWithin(0) {
 			t.Error("the call is not watched")
 		}
 		if err := home.put(c); err != nil {
@@ -59,6 +62,100 @@ func TestAKilledWatchdogIsReplaced(t *testing.T) {
 		t.Errorf("%d watchdogs", left)
 	}
 	home.killWatchdog(t) // the home goes without one, too
+}
+
+// stop stops the watchdog and waits until it is.
+func (w *watchdog) stop(t *testing.T) {
+	t.Helper()
+	if err := unix.PidfdSendSignal(fdOf(w.process), unix.SIGSTOP, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		err := unix.Waitid(unix.P_PIDFD, fdOf(w.process), nil, unix.WSTOPPED|unix.WNOWAIT|unix.WALL, nil)
+		if err != unix.EINTR {
+			return
+		}
+	}
+}
+
+func (w *watchdog) stopped() bool {
+	var info siginfo
+	err := info.wait(fdOf(w.process), unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+	return err == nil && info != siginfo{}
+}
+
+// A watchdog that somebody has stopped goes on when the next call is started, and while
+// one is waited for; the home of one that is stopped again and again is removed all the
+// same.
+func TestAStoppedWatchdogGoesOn(t *testing.T) {
+	home := newCgroupHome(t)
+	if home == nil {
+		return
+	}
+	home.watchdog.stop(t)
+	c, err := home.take(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if home.watchdog.stopped() {
+		t.Error("a call was started although nobody watches")
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	home.watchdog.stop(t)
+	waits := make(chan error)
+	go func() { waits <- home.await(fdOf(read), unix.POLLIN) }()
+	for began := time.Now(); home.watchdog.stopped(); {
+		if time.Since(began) > 5*time.Second {
+			t.Fatal("nobody watches the call that runs")
+		}
+		time.Sleep(time.Millisecond) // between two looks
+	}
+	if _, err := write.WriteString("."); err != nil {
+		t.Error(err)
+	}
+	if err := <-waits; err != nil {
+		t.Error(err)
+	}
+	if err := home.put(c); err != nil {
+		t.Error(err)
+	}
+	home.watchdog.stop(t) // for close
+}
+
+func TestAWatchdogThatIsStoppedAgainAndAgain(t *testing.T) {
+	home, err := openCgroupHome()
+	if err != nil {
+		t.Logf("no cgroups here: %v", err)
+		return
+	}
+	if _, err := home.take(0); err != nil {
+		t.Fatal(err)
+	}
+	home.watchdog.stop(t)
+	pidfd, err := unix.Dup(fdOf(home.watchdog.process))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for !isClosed(done) {
+			_ = unix.PidfdSendSignal(pidfd, unix.SIGSTOP, nil, 0) // ESRCH: it was killed
+		}
+	}()
+	began := time.Now()
+	err = home.close()
+	close(done)
+	<-over
+	closeFDs(pidfd)
+	if took := time.Since(began); err != nil || took > 5*time.Second || exists(home.path) {
+		t.Errorf("closed after %s: %v; left: %v", took, err, exists(home.path))
+	}
 }
 
 // Where no watchdog can be had no call is started.

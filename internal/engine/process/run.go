@@ -245,7 +245,7 @@ func (r *run) exceeded() error {
 // exited tells by itself why the command ended.
 func (r *run) exited() error {
 	exit := r.proc.Exit()
-	if r.proc.OutOfMemory() {
+	if r.proc.Shortage() != sandbox.NoShortage {
 		return r.overused(durward.CauseLimitMemory)
 	}
 	if exit.Err != nil {
@@ -269,7 +269,7 @@ func (r *run) overuse() durward.Cause {
 	if limits.Memory <= 0 && limits.CPU <= 0 {
 		return ""
 	}
-	if r.proc.OutOfMemory() {
+	if r.proc.Shortage() != sandbox.NoShortage {
 		return durward.CauseLimitMemory
 	}
 	use := r.proc.Usage()
@@ -284,14 +284,19 @@ func (r *run) overuse() durward.Cause {
 }
 
 func (r *run) overused(cause durward.Cause) error {
-	if cause == durward.CauseLimitMemory {
-		return r.broke(cause, durward.LimitMemory, "the command used more memory than it may")
+	if cause == durward.CauseLimitCPU {
+		return r.broke(cause, durward.LimitCPU, "the command used more processor time than it may")
 	}
-	return r.broke(cause, durward.LimitCPU, "the command used more processor time than it may")
+	err := r.broke(cause, durward.LimitMemory, "the command used more memory than it may")
+	if r.proc.Shortage() == sandbox.OuterShortage {
+		err.Rule, err.Hint = "", sandbox.HintOuterShortage // no policy would help
+		err.Err = errors.New("the machine, or a cgroup that durward lives in, ran out of memory, and a process of the command was killed for it")
+	}
+	return err
 }
 
 // broke ends a command that broke a cap, without a warning.
-func (r *run) broke(cause durward.Cause, reason durward.Reason, what string) error {
+func (r *run) broke(cause durward.Cause, reason durward.Reason, what string) *durward.Error {
 	r.cause = cause
 	r.killed = "KILL"
 	return &durward.Error{
