@@ -44,8 +44,6 @@ func web(rounds int, quick bool) error {
 	bare, err := listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			_, _ = io.ReadAll(r.Body)
-			w.WriteHeader(http.StatusForbidden)
-			return
 		}
 		w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
 		_, _ = w.Write(page)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -96,11 +97,16 @@ func tryVictim() error {
 	return nil
 }
 
+// uidMap is the map of our user namespace, which never changes.
+var uidMap = sync.OnceValue(func() string {
+	text, _ := os.ReadFile("/proc/self/uid_map")
+	return string(text)
+})
+
 // hostUID follows uid through the map of our user namespace: "inside outside count"
 // to a line. Without a map it is taken for what it is.
 func hostUID(uid uint32) uint32 {
-	text, _ := os.ReadFile("/proc/self/uid_map")
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(uidMap()) {
 		f := strings.Fields(line)
 		if len(f) != 3 {
 			continue

@@ -24,6 +24,15 @@ func pipe(oursReads bool) (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fd[0]), "pipe"), os.NewFile(uintptr(fd[1]), "pipe"), nil
 }
 
+// nothing is a stream without anything in it. os.Open would first try to wait for it.
+func nothing() (*os.File, error) {
+	fd, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: os.DevNull, Err: err}
+	}
+	return os.NewFile(uintptr(fd), os.DevNull), nil
+}
+
 // pending is the number of bytes that wait in a pipe or terminal.
 func pending(f *os.File) int {
 	conn, err := f.SyscallConn()

@@ -49,7 +49,7 @@ func (r *run) fill(s *streams) error {
 // openStdin gives a pipe where input is to come, and else the end of file.
 func (r *run) openStdin(s *streams) (*os.File, error) {
 	if len(r.call.Stdin) == 0 && !r.interactive {
-		null, err := os.Open(os.DevNull)
+		null, err := nothing()
 		if err != nil {
 			return nil, err
 		}
