@@ -6,12 +6,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/durward/durward/site"
 )
@@ -183,5 +185,43 @@ func TestAClosedSiteReadsNothing(t *testing.T) {
 	a := r.ask(get("/"))
 	if a.StatusCode < 500 || a.code() == "" {
 		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+// A program that ends a site says how long it waits for what runs; what it cuts short is
+// told so.
+func TestShutdownOfTheHandler(t *testing.T) {
+	r := start(t, shells(nil))
+	m := newMarker()
+	c := r.send(sh("setsid sleep %[1]s & sleep %[1]s", m))
+	within(t, patience, "the command runs", func() bool { return m.alive() >= 2 })
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.handler.(interface{ Shutdown(context.Context) }).Shutdown(now)
+	if left := m.alive(); left > 0 {
+		t.Errorf("%d processes live", left)
+	}
+	r.read(newReader(c), "POST").wantRefusal(t, "POST", 503, "shutting_down")
+	r.ask(sh("touch ran")).wantRefusal(t, "POST", 503, "shutting_down")
+	if r.has("ran") {
+		t.Error("it was run")
+	}
+}
+
+// Middleware may give a request less time.
+func TestMiddlewareThatHurries(t *testing.T) {
+	s := shells(nil)
+	s.options = append(s.options, site.WithMiddleware(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), 300*time.Millisecond)
+			defer cancel()
+			next.ServeHTTP(w, r.WithContext(ctx))
+		})
+	}))
+	r := start(t, s)
+	m := newMarker()
+	r.ask(sh("setsid sleep %[1]s & sleep %[1]s", m)).wantRefusal(t, "POST", 408, "timeout")
+	if left := m.alive(); left > 0 {
+		t.Errorf("%d processes live", left)
 	}
 }
