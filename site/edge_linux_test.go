@@ -225,3 +225,23 @@ func TestMiddlewareThatHurries(t *testing.T) {
 		t.Errorf("%d processes live", left)
 	}
 }
+
+// What the operator's policy refuses is told without a word of this machine.
+func TestTheOperatorsRefusalNamesNoPath(t *testing.T) {
+	for name, text := range map[string]string{
+		"unreadable": "mode: read-only\nfilesystem: {read: ['@system']}\n", "denied": "mode: read-only\nfilesystem: {deny: ['${workspace}/sub']}\n",
+		"level": "mode: read-only\nminLevel: 4\n", "require": "mode: read-only\nlevel: 0\nrequire: [fs.write, fs.read, net, kill]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			sandbox, err := site.ParseSandbox("policy.yaml", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := start(t, setup{files: map[string]string{"sub/README.md": page("[touch, ran]")}, config: func(c *site.Config) { c.Sandbox = sandbox }})
+			a := r.ask(run("/sub", "touch", "ran"))
+			if a.StatusCode < 400 || strings.Contains(a.body, r.root) || strings.Contains(a.body, "/tmp") || r.has("sub/ran") {
+				t.Errorf("%d %s", a.StatusCode, a.body)
+			}
+		})
+	}
+}

@@ -114,11 +114,19 @@ func messageOf(err error, reason durward.Reason) string {
 	return cmp.Or(message, durward.KindOf(err).String())
 }
 
+// advised are the reasons, beside those in told, whose hints are made for the caller.
+// The other ones say what the operator can do, by the names that things have here.
+var advised = map[durward.Reason]bool{
+	durward.CommandNotAllowed: true, durward.FileNotFound: true, durward.ToolNotFound: true, durward.NotSupported: true,
+	durward.QueueFull: true, durward.ShuttingDown: true, durward.DeadlineExceeded: true, durward.OutputTooLarge: true,
+}
+
 func hintOf(err error) string {
-	if e := durward.AsError(err); e != nil && e.Reason != "" {
-		return e.Hint
+	e := durward.AsError(err)
+	if e == nil || !told[e.Reason] && !advised[e.Reason] {
+		return ""
 	}
-	return ""
+	return e.Hint
 }
 
 // A refusal is the body of an answer to a POST that ran nothing, or not to its end;

@@ -44,6 +44,19 @@ func TestCausesStayHere(t *testing.T) {
 	}
 }
 
+// So do hints that are meant for the operator.
+func TestHintsStayHere(t *testing.T) {
+	for _, reason := range durward.Reasons() {
+		hint := hintOf(&durward.Error{Reason: reason, Hint: "/srv/secret"})
+		if (hint != "") != (told[reason] || advised[reason]) {
+			t.Errorf("%s: %q", reason, hint)
+		}
+	}
+	if hint := hintOf(errors.New("x")); hint != "" {
+		t.Error(hint)
+	}
+}
+
 // A server that refuses a request by itself can answer in the form of the door.
 func TestWriteError(t *testing.T) {
 	for method, members := range map[string]int{"POST": 5, "GET": 2} {
