@@ -245,3 +245,23 @@ func TestTheOperatorsRefusalNamesNoPath(t *testing.T) {
 		})
 	}
 }
+
+// A refusal does not tell what the server's variables hold.
+func TestRefusalsTellNoVariables(t *testing.T) {
+	for _, value := range []string{
+		"ftp://topsecret/", "--topsecret", "http://topsecret:99999/", "http://topsecret.localhost/", "http://a topsecret/", "http://me:topsecret@example.com/",
+		"topsecret", "http://127.0.0.1:80/topsecret", "[topsecret", "../topsecret", "/topsecret", "http://topsecret.invalid/", "http://0x7f.1.topsecret/", "http://example.com:22/topsecret",
+	} {
+		r := start(t, setup{files: map[string]string{
+			"README.md": page("[curl, $V, ';']", "[curl, -X, $V, x, ';']", "[curl, -H, $V, x, ';']", "[glob, $V, ';']", "[$V, ';']", "[./$V, ';']", "[../$V, ';']", "[/$V, ';']"),
+		}, config: func(c *site.Config) {
+			c.Env, c.HTTP.Enabled = map[string]string{"V": value}, true
+			c.Limits.Timeout = 5 * time.Second
+		}})
+		for _, command := range [][]string{{"curl", "$V"}, {"curl", "-X", "$V", "x"}, {"curl", "-H", "$V", "x"}, {"glob", "$V"}, {"$V"}, {"./$V"}, {"../$V"}, {"/$V"}} {
+			if a := r.ask(run("/", command...)); strings.Contains(a.body, "topsecret") {
+				t.Errorf("%q with %s: %d %s", command, value, a.StatusCode, a.body)
+			}
+		}
+	}
+}

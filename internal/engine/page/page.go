@@ -5,6 +5,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -34,16 +35,28 @@ type Engine struct {
 // command cannot is asked when it is to be used.
 func (e *Engine) Enforces() []durward.GrantField { return e.Programs.Enforces() }
 
-// Prepare hands the call on.
+// Prepare hands the call on. What is wrong with an expanded one is told without its
+// words: the caller has not seen them.
 func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	spec, ok := t.Spec.(Spec)
 	if !ok {
 		return nil, fmt.Errorf("tool %q is no page", t.ID)
 	}
-	c, err := spec.Carry(c)
+	carried, err := spec.Carry(c)
 	if err != nil {
 		return nil, err
 	}
+	p, err := e.prepare(ctx, t, carried, g, spec.RootDir())
+	if slices.Equal(carried.Argv, c.Argv) {
+		return p, err
+	}
+	if err != nil {
+		return nil, discreet(err)
+	}
+	return expanded{p}, nil
+}
+
+func (e *Engine) prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant, root string) (core.Prepared, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return nil, &durward.Error{Reason: durward.ArgvEmpty, Op: "prepare", Hint: "name a program"}
 	}
@@ -53,10 +66,30 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 		}
 		return builtIn.Prepare(ctx, t, c, g)
 	}
-	if err := inside(spec.RootDir(), c); err != nil {
+	if err := inside(root, c); err != nil {
 		return nil, err
 	}
 	return e.Programs.Prepare(ctx, t, c, g)
+}
+
+// An expanded call holds values of variables.
+type expanded struct{ core.Prepared }
+
+// Run runs it.
+func (x expanded) Run(ctx context.Context) (durward.Result, error) {
+	result, err := x.Prepared.Run(ctx)
+	return result, discreet(err)
+}
+
+// discreet gives an error without its cause, which may name what the call holds.
+func discreet(err error) error {
+	e := durward.AsError(err)
+	if e == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	silent := *e
+	silent.Kind, silent.Reason, silent.Err = durward.KindOf(err), durward.ReasonOf(err), nil
+	return &silent
 }
 
 // inside refuses a program that is named by a path and lies outside the root, wherever
