@@ -65,9 +65,17 @@ func TestWhatIsNoFrontmatter(t *testing.T) {
 		document string
 		hinted   bool
 	}{
-		{"", false}, {"# Title", false}, {"text\n---\ntools: []\n---\n", false},
-		{"---", true}, {"---\ntools: []\n", true}, {"----\ntools: []\n---\n", true}, {"---tools: [[ls]]\n---\n", true},
-		{"---\ntools: [[ls]]\n ---\n", true}, {"---\ntools: [[ls]]\n+++\n", true}, {"---\ntools: [[ls]]\n...\n", true}, {"---\rtools: []\r---\r", true},
+		{"", false},
+		{"# Title", false},
+		{"text\n---\ntools: []\n---\n", false},
+		{"---", true},
+		{"---\ntools: []\n", true},
+		{"----\ntools: []\n---\n", true},
+		{"---tools: [[ls]]\n---\n", true},
+		{"---\ntools: [[ls]]\n ---\n", true},
+		{"---\ntools: [[ls]]\n+++\n", true},
+		{"---\ntools: [[ls]]\n...\n", true},
+		{"---\rtools: []\r---\r", true},
 	} {
 		_, err := ParseFrontmatter("p.md", []byte(test.document))
 		if durward.ReasonOf(err) != durward.NoFrontmatter || strings.Contains(err.Error(), "delimiter") != test.hinted {
