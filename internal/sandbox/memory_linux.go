@@ -264,6 +264,8 @@ type memoryHome struct {
 	made int            // guarded by mu; how many cgroups there were
 	free []*memoryGroup // guarded by mu; those that hold no call
 	full []string       // guarded by mu; paths of those that still hold somebody
+	// putting are those that are being given back.
+	putting sync.WaitGroup
 }
 
 // take gives a cgroup that holds no process, with a limit.
@@ -335,6 +337,7 @@ func (h *memoryHome) clear() {
 
 // close removes the home of calls that have all ended.
 func (h *memoryHome) close() error {
+	h.putting.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, g := range h.free {
@@ -430,8 +433,10 @@ func (p *Process) leaveMemory() {
 	p.memory = nil
 }
 
+// release gives the cgroup back in the background: to ask who lives in it can take as
+// long as to start a process, and no answer waits for that. The home waits for the end.
 func (g *memoryGroup) release() {
 	if g != nil && g.home != nil {
-		g.home.put(g)
+		g.home.putting.Go(func() { g.home.put(g) })
 	}
 }
