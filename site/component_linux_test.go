@@ -157,11 +157,11 @@ mktemp -d ended.XXXXXX >/dev/null`
 func TestSlowComponents(t *testing.T) {
 	m := newMarker()
 	text := component("setsid sleep "+string(m)+" & sleep "+string(m)) + "\n" + component("echo quick") + "\n"
-	for _, limit := range []time.Duration{0, time.Second} {
+	for _, limit := range []time.Duration{0, 3 * time.Second} {
 		r := start(t, setup{files: map[string]string{"README.md": text}, config: func(c *site.Config) { c.Components, c.Limits.Timeout = true, limit }})
 		shown := "5s"
 		if limit > 0 {
-			shown = "1s"
+			shown = "3s"
 		}
 		began := time.Now()
 		a := r.ask(get("/"))

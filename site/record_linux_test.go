@@ -62,7 +62,7 @@ func TestRecords(t *testing.T) {
 	root, state := plant(t, files), t.TempDir()
 	h, err := site.New(site.Config{
 		Root: root, StateDir: state, Sandbox: unconfined(t), HTTP: site.HTTP{Enabled: true},
-		Limits: site.Limits{Timeout: 500 * time.Millisecond, OutputBytes: 10_000},
+		Limits: site.Limits{Timeout: 2 * time.Second, OutputBytes: 10_000},
 	})
 	if err != nil {
 		t.Fatal(err)

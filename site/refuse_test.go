@@ -54,7 +54,6 @@ func wild(t testing.TB) setup {
 		c.Limits = site.Limits{Timeout: 30 * time.Second, OutputBytes: 1000}
 		c.Hidden = []string{filepath.Join(c.Root, "site.toml"), filepath.Join(hidden, "x")}
 	}
-	s.edge = httpedge.Options{HeaderTimeout: 300 * time.Millisecond, RequestTimeout: 600 * time.Millisecond}
 	return s
 }
 
@@ -409,7 +408,9 @@ func TestNothingRunsBehindARefusal(t *testing.T) {
 // A client that sends its request too slowly is let go, and what it began to ask for is
 // not run.
 func TestSlowClients(t *testing.T) {
-	r := start(t, wild(t))
+	s := wild(t)
+	s.edge = httpedge.Options{HeaderTimeout: 300 * time.Millisecond, RequestTimeout: 600 * time.Millisecond}
+	r := start(t, s)
 	for name, part := range map[string]string{
 		"head":           "POST / HTTP/1.1\r\nHost: " + r.addr + "\r\nX-Slow: ",
 		"body":           "POST / HTTP/1.1\r\nHost: " + r.addr + "\r\nContent-Type: application/json\r\nContent-Length: 29\r\n\r\n{\"command\": [\"touch\", \"ran\"]",
