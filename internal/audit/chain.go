@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +43,13 @@ type chain struct {
 	day string
 	// ragged is set while bytes that are no whole line may stand behind size.
 	ragged bool
+	// looked is when the log's name was last seen to lead to the file.
+	looked time.Time
 }
+
+// lookEvery is how long nobody looks whether the file still has the log's name. That it
+// has not been removed, cut or added to is seen each time.
+const lookEvery = time.Millisecond
 
 // create makes and locks a new active file.
 func create(path string) (*os.File, error) {
@@ -141,6 +148,13 @@ func (c *chain) intact() error {
 	if err := c.trim(); err != nil {
 		return err
 	}
+	if size, err := linkedSize(c.file); err != nil || size != c.size {
+		return cmp.Or(err, fmt.Errorf("%s: %w: it has %d bytes, not %d", c.path, errChanged, size, c.size))
+	}
+	now := time.Now()
+	if now.Sub(c.looked) < lookEvery {
+		return nil
+	}
 	there, err := os.Lstat(c.path)
 	if err != nil {
 		return err
@@ -148,9 +162,7 @@ func (c *chain) intact() error {
 	if !os.SameFile(c.id, there) {
 		return fmt.Errorf("%s: %w: it is another file now", c.path, errChanged)
 	}
-	if there.Size() != c.size {
-		return fmt.Errorf("%s: %w: it has %d bytes, not %d", c.path, errChanged, there.Size(), c.size)
-	}
+	c.looked = now
 	return nil
 }
 

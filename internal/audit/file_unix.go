@@ -160,3 +160,15 @@ func owned(path string, info fs.FileInfo, mode fs.FileMode) error {
 	}
 	return nil
 }
+
+// linkedSize gives the size of an open file that still has a name.
+func linkedSize(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink == 0 {
+		return 0, &os.PathError{Op: "stat", Path: f.Name(), Err: syscall.ENOENT}
+	}
+	return info.Size(), nil
+}

@@ -120,3 +120,12 @@ func privateFile(path string, info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// linkedSize gives the size of an open file. It cannot lose its name here.
+func linkedSize(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

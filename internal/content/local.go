@@ -107,24 +107,26 @@ func (l *Local) open(name string) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.hides(f) {
+	if l.hides(f, name) {
 		f.Close()
 		return nil, notFound()
 	}
 	return &Content{
 		Body: f, Path: name, Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info, time.Now()),
-		dir: func() (string, error) { return l.dirOf(f, name) },
+		dir: func() (string, error) {
+			physical, err := l.pathOf(f, name)
+			return filepath.Dir(physical), err
+		},
 	}, nil
 }
 
-// dirOf gives the physical directory of a file. Without links on the way it is where
-// the name says.
-func (l *Local) dirOf(f *fsroot.Handle, name string) (string, error) {
+// pathOf gives the physical path of a file. Without links on the way it is where the
+// name says.
+func (l *Local) pathOf(f *fsroot.Handle, name string) (string, error) {
 	if f.Plain {
-		return filepath.Join(l.physical, filepath.FromSlash(path.Dir(name))), nil
+		return filepath.Join(l.physical, filepath.FromSlash(name)), nil
 	}
-	physical, err := f.PhysicalPath()
-	return filepath.Dir(physical), err
+	return f.PhysicalPath()
 }
 
 // Pages may lie anywhere; what they may hold is judged by the reader.
@@ -149,12 +151,12 @@ func (l *Local) openPhysical(name string, refused error) (*fsroot.Handle, error)
 }
 
 // hides reports whether a file is one of the hidden ones, by any name.
-func (l *Local) hides(f *fsroot.Handle) bool {
-	return len(l.hidden) > 0 && l.isHidden(f.Info) || len(l.closed) > 0 && l.isClosed(f)
+func (l *Local) hides(f *fsroot.Handle, name string) bool {
+	return len(l.hidden) > 0 && l.isHidden(f.Info) || len(l.closed) > 0 && l.isClosed(f, name)
 }
 
-func (l *Local) isClosed(f *fsroot.Handle) bool {
-	physical, err := f.PhysicalPath()
+func (l *Local) isClosed(f *fsroot.Handle, name string) bool {
+	physical, err := l.pathOf(f, name)
 	return err != nil || slices.ContainsFunc(l.closed, func(dir string) bool { return strings.HasPrefix(physical, dir) })
 }
 
