@@ -1,15 +1,20 @@
 package durward
 
+import (
+	"encoding/json"
+	"slices"
+)
+
 // A Report says what was enforced on one run, by which mechanism. It lists what was
 // applied and confirmed, never what was only asked for. Its JSON form is the one of
 // the audit log and of `durward exec --report`.
 type Report struct {
 	Mode Mode `json:"mode"`
 	// Level counts as the contracts do: 0, 1, 2.
-	Level      int                `json:"level"`
-	PolicyHash string             `json:"policyHash,omitempty"`
-	Identity   ReportIdentity     `json:"identity"`
-	Guarantees map[Guarantee]Held `json:"guarantees"`
+	Level      int            `json:"level"`
+	PolicyHash string         `json:"policyHash,omitempty"`
+	Identity   ReportIdentity `json:"identity"`
+	Guarantees Holding        `json:"guarantees"`
 	// Weak names, in words, each guarantee that is weaker than its best form.
 	Weak []string `json:"weak,omitempty"`
 	// SetupUs is the time in microseconds from the start of the spawn to the moment
@@ -22,6 +27,56 @@ type Report struct {
 type ReportIdentity struct {
 	Inner uint32 `json:"inner"`
 	Host  uint32 `json:"host"`
+}
+
+// Holding says of each guarantee who holds it.
+type Holding map[Guarantee]Held
+
+// MarshalJSON gives an object with the guarantees in the order of their names. Every
+// record of a run has one, so this does without looking at types.
+func (h Holding) MarshalJSON() ([]byte, error) {
+	if h == nil {
+		return []byte("null"), nil
+	}
+	names := make([]Guarantee, 0, len(h))
+	for name := range h {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	text := append(make([]byte, 0, 48*len(h)+2), '{')
+	for i, name := range names {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = h[name].appendJSON(append(appendQuoted(text, string(name)), ':'))
+	}
+	return append(text, '}'), nil
+}
+
+func (h Held) appendJSON(text []byte) []byte {
+	text = appendQuoted(append(text, `{"held":`...), string(h.Held))
+	for i, by := range h.By {
+		text = append(text, [...]string{`,"by":[`, `,`}[min(i, 1)]...)
+		text = appendQuoted(text, by)
+	}
+	if len(h.By) > 0 {
+		text = append(text, ']')
+	}
+	if h.Mode != "" {
+		text = appendQuoted(append(text, `,"mode":`...), h.Mode)
+	}
+	return append(text, '}')
+}
+
+// appendQuoted writes a string as encoding/json does.
+func appendQuoted(text []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(s) // a string is never refused
+			return append(text, quoted...)
+		}
+	}
+	return append(append(append(text, '"'), s...), '"')
 }
 
 // Held says by whom and by what a guarantee is held.

@@ -1,0 +1,36 @@
+package durward_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/durward/durward"
+)
+
+// TestHoldingIsWrittenLikeAnyMap compares the quick way with the usual one.
+func TestHoldingIsWrittenLikeAnyMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := durward.Holding(rapid.MapOf(
+			rapid.Custom(func(t *rapid.T) durward.Guarantee { return durward.Guarantee(rapid.String().Draw(t, "name")) }),
+			rapid.Custom(func(t *rapid.T) durward.Held {
+				return durward.Held{
+					Held: durward.Holder(rapid.String().Draw(t, "held")), Mode: rapid.SampledFrom([]string{"", "none", "<&>"}).Draw(t, "mode"),
+					By: rapid.SliceOfN(rapid.String(), 0, 3).Draw(t, "by"),
+				}
+			}),
+		).Draw(t, "holding"))
+		quick, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		usual, err := json.Marshal(map[durward.Guarantee]durward.Held(h))
+		if err != nil || string(quick) != string(usual) {
+			t.Fatalf("got  %s\nwant %s, %v", quick, usual, err)
+		}
+	})
+	if text, err := json.Marshal(durward.Holding(nil)); err != nil || string(text) != "null" {
+		t.Errorf("none is %s, %v", text, err)
+	}
+}
