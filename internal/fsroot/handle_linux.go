@@ -48,7 +48,7 @@ func (r *Root) findFile(name string, rules Rules) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := judgeFile(fd, rules)
+	info, err := r.judgeFound(fd, rules)
 	if err != nil {
 		unix.Close(fd)
 		return nil, err

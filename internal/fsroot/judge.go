@@ -12,6 +12,28 @@ import (
 
 // judgeFile takes every verdict on an opened file.
 func judgeFile(fd int, rules Rules) (Info, error) {
+	return judgeFileBy(func(fd int, _ uint64) error { return judgeFilesystem(fd, rules) }, fd, rules)
+}
+
+// judgeFound is judgeFile for a reader who takes files from any file system that holds
+// files: of one device that is asked once.
+func (r *Root) judgeFound(fd int, rules Rules) (Info, error) {
+	if !rules.AllowNetworkFS {
+		return judgeFile(fd, rules)
+	}
+	return judgeFileBy(func(fd int, device uint64) error {
+		if _, known := r.devices.Load(device); known {
+			return nil
+		}
+		err := judgeFilesystem(fd, rules)
+		if err == nil {
+			r.devices.Store(device, struct{}{})
+		}
+		return err
+	}, fd, rules)
+}
+
+func judgeFileBy(filesystem func(fd int, device uint64) error, fd int, rules Rules) (Info, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return Info{}, err
@@ -19,7 +41,7 @@ func judgeFile(fd int, rules Rules) (Info, error) {
 	if !isRegular(&st) {
 		return Info{}, refusal(durward.NotRegularFile)
 	}
-	if err := judgeFilesystem(fd, rules); err != nil {
+	if err := filesystem(fd, uint64(st.Dev)); err != nil {
 		return Info{}, err
 	}
 	info := infoOf(&st)

@@ -13,6 +13,9 @@ import (
 type Root struct {
 	by opener
 
+	// devices are those that files were found on and that hold nothing but files.
+	devices sync.Map
+
 	mu sync.RWMutex // held for reading by every call in progress
 	fd int          // guarded by mu; -1 once closed
 }

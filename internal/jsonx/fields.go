@@ -6,21 +6,22 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // A fieldSet holds the members that a struct takes, by their exact names.
 type fieldSet map[string]reflect.Type
 
-func (s *scanner) fieldsOf(t reflect.Type) fieldSet {
-	if set, ok := s.fields[t]; ok {
-		return set
-	}
-	if s.fields == nil {
-		s.fields = make(map[reflect.Type]fieldSet)
+// fieldSets keeps the set of every struct that was ever decoded into.
+var fieldSets sync.Map // of reflect.Type to fieldSet
+
+func fieldsOf(t reflect.Type) fieldSet {
+	if set, ok := fieldSets.Load(t); ok {
+		return set.(fieldSet)
 	}
 	set := make(fieldSet)
 	set.add(t)
-	s.fields[t] = set
+	fieldSets.Store(t, set)
 	return set
 }
 

@@ -18,7 +18,6 @@ type scanner struct {
 
 	ignoreUnknown bool
 	unknown       []span // names of ignored members, without their quotes
-	fields        map[reflect.Type]fieldSet
 }
 
 // A span is a part of the text: data[from:to].
@@ -146,7 +145,7 @@ func (s *scanner) memberType(m *members, name string, start int) (reflect.Type, 
 	if m.t == nil {
 		return m.element, nil
 	}
-	t, known := s.fieldsOf(m.t)[name]
+	t, known := fieldsOf(m.t)[name]
 	switch {
 	case known:
 		return t, nil
