@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/jsonx"
 )
 
 // A Phase says what a record is about.
@@ -114,26 +113,8 @@ func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `
 // longer and the readers look at no more.
 const maxLine = 1 << 20
 
-// bodyStart is how a record without a place in the chain begins. What follows it is
-// the same wherever the record comes to stand.
-const bodyStart = `{"seq":0,"prev":"","ts":"0001-01-01T00:00:00.000Z",`
-
 // maxStart is the length that the first three members have at most in the log.
-const maxStart = len(bodyStart) + 100
-
-// body gives a record without its first three members, ready for [line].
-func (r Record) body() ([]byte, error) {
-	r.Seq, r.Prev, r.TS = 0, "", Time{}
-	text, err := jsonx.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	text = escapeControls(bytes.TrimSuffix(text, []byte("\n")))
-	if len(text)+maxStart > maxLine {
-		return nil, fmt.Errorf("the record is over %d bytes", maxLine)
-	}
-	return bytes.TrimPrefix(text, []byte(bodyStart)), nil
-}
+const maxStart = 160
 
 // appendLine puts a body at its place in the chain.
 func appendLine(to []byte, seq uint64, prev digest, at time.Time, body []byte) []byte {

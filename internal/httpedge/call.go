@@ -136,6 +136,7 @@ func (c *conn) probe(now time.Time) (gone bool) {
 	c.probes.next = now.Add(c.probes.wait)
 	if !c.explicit {
 		_ = c.Conn.SetWriteDeadline(now.Add(glance)) // a closed connection fails at the write
+		c.extended = time.Time{}
 	}
 	_, err := c.Conn.Write([]byte(interim))
 	return err != nil

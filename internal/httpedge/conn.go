@@ -95,7 +95,9 @@ type conn struct {
 	eof     atomic.Bool // the peer ended its side
 
 	mu       sync.Mutex
-	explicit bool  // guarded by mu: someone else set a write deadline
+	explicit bool // guarded by mu: someone else set a write deadline
+	// extended, guarded by mu, is when we last set one; for a moment it will do.
+	extended time.Time
 	quiet    bool  // guarded by mu: no interim response may be written
 	probes   probe // guarded by mu
 }
@@ -130,16 +132,19 @@ func (c *conn) Write(p []byte) (n int, err error) {
 func (c *conn) extend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.explicit {
-		_ = c.Conn.SetWriteDeadline(time.Now().Add(c.timeout)) // a closed connection fails at the write
+	now := time.Now()
+	if c.explicit || now.Sub(c.extended) < c.timeout/32 {
+		return
 	}
+	c.extended = now
+	_ = c.Conn.SetWriteDeadline(now.Add(c.timeout)) // a closed connection fails at the write
 }
 
 // SetWriteDeadline takes the place of the time-out per piece until it is set to zero.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.explicit = !t.IsZero()
+	c.explicit, c.extended = !t.IsZero(), time.Time{}
 	return c.Conn.SetWriteDeadline(t)
 }
 
