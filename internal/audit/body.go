@@ -16,9 +16,20 @@ func (r Record) body() ([]byte, error) {
 	b.text = append(b.text, `"phase":`...)
 	b.quote(string(r.Phase))
 	for _, m := range [...]struct{ name, value string }{
-		{"reqId", string(r.ReqID)}, {"clientId", r.ClientID}, {"traceId", r.TraceID}, {"door", r.Door}, {"surface", r.Surface},
-		{"caller", r.Caller}, {"tool", string(r.Tool)}, {"decision", r.Decision}, {"rule", r.Rule}, {"where", r.Where},
-		{"code", string(r.Code)}, {"path", r.Path}, {"cwd", r.Cwd}, {"commandId", r.CommandID},
+		{"reqId", string(r.ReqID)},
+		{"clientId", r.ClientID},
+		{"traceId", r.TraceID},
+		{"door", r.Door},
+		{"surface", r.Surface},
+		{"caller", r.Caller},
+		{"tool", string(r.Tool)},
+		{"decision", r.Decision},
+		{"rule", r.Rule},
+		{"where", r.Where},
+		{"code", string(r.Code)},
+		{"path", r.Path},
+		{"cwd", r.Cwd},
+		{"commandId", r.CommandID},
 	} {
 		b.string(m.name, m.value)
 	}
@@ -111,9 +122,18 @@ func (b *bodyWriter) limits(l *Limits) {
 		name string
 		n    int64
 	}{
-		{"wallMs", l.WallMs}, {"graceMs", l.GraceMs}, {"cpuMs", l.CPUMs}, {"memoryBytes", l.MemoryBytes},
-		{"addressSpaceBytes", l.AddressSpaceBytes}, {"pids", l.Pids}, {"openFiles", l.OpenFiles}, {"fileSizeBytes", l.FileSizeBytes},
-		{"tmpBytes", l.TmpBytes}, {"stdinBytes", l.StdinBytes}, {"outputBytes", l.OutputBytes}, {"outputHardBytes", l.OutputHardBytes},
+		{"wallMs", l.WallMs},
+		{"graceMs", l.GraceMs},
+		{"cpuMs", l.CPUMs},
+		{"memoryBytes", l.MemoryBytes},
+		{"addressSpaceBytes", l.AddressSpaceBytes},
+		{"pids", l.Pids},
+		{"openFiles", l.OpenFiles},
+		{"fileSizeBytes", l.FileSizeBytes},
+		{"tmpBytes", l.TmpBytes},
+		{"stdinBytes", l.StdinBytes},
+		{"outputBytes", l.OutputBytes},
+		{"outputHardBytes", l.OutputHardBytes},
 	} {
 		b.count(m.name, m.n)
 	}
