@@ -2,14 +2,18 @@ package site_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/httpedge"
 	"github.com/durward/durward/site"
 )
@@ -533,5 +537,25 @@ func TestCredentials(t *testing.T) {
 	r.ask(run("/", "true").with("Authorization", "Bearer s3cret")).wantOutput(t, "", 0)
 	if notes := r.book.take(); len(notes) != 2 || notes[0].call.Caller.Name != "token:ci" {
 		t.Errorf("the records are %+v", notes)
+	}
+}
+
+// Whoever refuses a request around a site tells no more than the site does.
+func TestWriteErrorTellsWhatASiteTells(t *testing.T) {
+	broken := &durward.Error{Reason: durward.FileIO, Hint: "look at /srv/secret", Err: errors.New("/srv/secret broke")}
+	for _, test := range []struct {
+		method string
+		err    error
+		want   string
+	}{
+		{http.MethodGet, broken, `{"error":"input/output error","code":"internal"}`},
+		{http.MethodPost, broken, `{"error":"input/output error","code":"internal","stdout":"","stderr":"input/output error","returncode":1}`},
+		{http.MethodGet, &site.Error{Code: site.NotFound, Message: "none"}, `{"error":"no such file or directory","code":"not_found"}`},
+	} {
+		w := httptest.NewRecorder()
+		site.WriteError(w, httptest.NewRequest(test.method, "/", nil), test.err)
+		if got := strings.TrimSpace(w.Body.String()); got != test.want {
+			t.Errorf("%s: got %s; want %s", test.method, got, test.want)
+		}
 	}
 }
