@@ -33,7 +33,10 @@ func main() {
 	child := flag.String("child", "", "internal: run one measurement in this process")
 	flag.Parse()
 	if *child != "" {
-		runChild(*child)
+		if err := runChild(*child); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
 		return
 	}
 	if *quick {

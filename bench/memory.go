@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/engine/process"
+	"github.com/durward/durward/internal/sandbox"
 )
 
 // memory measures, in a process of its own, how much the runtime grows while a
@@ -35,45 +37,51 @@ func memory(rounds int, quick bool) error {
 	return nil
 }
 
-func runChild(bytes string) {
+// runChild has the command print so many bytes, and prints how far this process grew.
+func runChild(bytes string) error {
 	e := process.New(process.Options{})
 	defer e.Close()
+	if _, err := printed(e, "1"); err != nil {
+		return err
+	}
+	debug.FreeOSMemory()
+	idle, peak := resident(), int64(0)
+	var total int64
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		total, failed = printed(e, bytes)
+	}()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			fmt.Printf("+%.1f MiB (idle %.1f, %d bytes counted)\n", float64(peak-idle)/(1<<20), float64(idle)/(1<<20), total)
+			return errors.Join(failed, sandbox.Probe().Release())
+		case <-tick.C:
+			peak = max(peak, resident())
+		}
+	}
+}
+
+// printed runs a command that prints so many bytes and gives how many were counted.
+func printed(e *process.Engine, bytes string) (int64, error) {
 	l := durward.DefaultLimits()
 	l.Wall, l.OutputHard, l.CPU = 10*time.Minute, durward.Unlimited, durward.Unlimited
 	g := durward.Grant{
 		Mode: durward.ReadOnly, StepDown: true, Limits: l, Keep: durward.KeepHeadTail,
 		Env: map[string]string{"PATH": "/usr/bin:/bin"},
 	}
-	run := func(n string) durward.Result {
-		c := durward.Call{ID: durward.CallID("bench-" + n), Argv: []string{"head", "-c", n, "/dev/zero"}, Dir: "/"}
-		p, err := e.Prepare(context.Background(), durward.Tool{}, c, g)
-		if err == nil {
-			defer p.Close()
-			var r durward.Result
-			if r, err = p.Run(context.Background()); err == nil {
-				return r
-			}
-		}
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-		panic("unreachable")
+	c := durward.Call{ID: durward.CallID("bench-" + bytes), Argv: []string{"head", "-c", bytes, "/dev/zero"}, Dir: "/"}
+	p, err := e.Prepare(context.Background(), durward.Tool{}, c, g)
+	if err != nil {
+		return 0, err
 	}
-	run("1")
-	debug.FreeOSMemory()
-	idle, peak := resident(), int64(0)
-	done := make(chan durward.Result)
-	go func() { done <- run(bytes) }()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case r := <-done:
-			fmt.Printf("+%.1f MiB (idle %.1f, %d bytes counted)\n", float64(peak-idle)/(1<<20), float64(idle)/(1<<20), r.Stdout.Total)
-			return
-		case <-tick.C:
-			peak = max(peak, resident())
-		}
-	}
+	defer p.Close()
+	r, err := p.Run(context.Background())
+	return r.Stdout.Total, err
 }
 
 // resident is the second field of /proc/self/statm, in pages.
