@@ -428,3 +428,7 @@ func (e runsNothing) Execute(_ context.Context, c site.Command) (site.Output, er
 	}
 	return site.Output{}, nil
 }
+
+// soon is far longer than any answer takes on a busy machine, and far shorter than what
+// the commands of these tests would take by themselves.
+const soon = 20 * time.Second

@@ -40,7 +40,7 @@ func TestErrorsAsCurlSeesThem(t *testing.T) {
 		{"absolute path", "//weekday", weekday, "403", `"code":"path_denied"`},
 		{"no such page", "/none", weekday, "404", `"code":"not_found"`},
 		{"directory without a page", "/docs/guide", weekday, "404", `"code":"not_found"`},
-		{"hidden file", "/.gitignore", nil, "404", `"code":"not_found"`},
+		{"hidden file", "/.env", nil, "404", `"code":"not_found"`},
 		{"no frontmatter", "/docs/guide/doors.txt", weekday, "400", `"code":"no_frontmatter"`},
 		{"not allowed", "/weekday", post(`{"command": ["rm", "-rf", "docs"]}`), "403", `"code":"not_allowed"`},
 		{"a word too many", "/weekday", post(`{"command": ["date", "-u", "-d", "2026-11-21", "+%A", "-s"]}`), "403", `"code":"not_allowed"`},
@@ -55,9 +55,9 @@ func TestErrorsAsCurlSeesThem(t *testing.T) {
 		{"a search", "/docs", post(`{"command": ["grep", "-rn", "Knock", "guide"]}`), "200", `guide/doors.txt:2:Knock before you enter.`},
 		{"a pattern that holds", "/docs", post(`{"command": ["cat", "guide/keys.txt"]}`), "200", "A key opens one door."},
 		{"a pattern that does not", "/docs", post(`{"command": ["cat", "guide/../README.md"]}`), "403", `"code":"not_allowed"`},
-		{"a query", "/shop", post(`{"command": ["sqlite3", "-readonly", "-safe", "-csv", "shop.db", "SELECT name FROM goods WHERE stock > 10"]}`), "200", `"hinge\n"`},
-		{"a change", "/shop", post(`{"command": ["sqlite3", "-readonly", "-safe", "-csv", "shop.db", "DELETE FROM goods"]}`), "403", `"code":"not_allowed"`},
-		{"a change behind a query", "/shop", post(`{"command": ["sqlite3", "-readonly", "-safe", "-csv", "shop.db", "SELECT 1; DELETE FROM goods"]}`), "403", `"code":"not_allowed"`},
+		{"a query", "/shop", post(`{"command": ["sqlite3", "-batch", "-safe", "-csv", "-init", "shop.sql", ":memory:", "SELECT name FROM goods WHERE stock > 10"]}`), "200", `"hinge\n"`},
+		{"a change", "/shop", post(`{"command": ["sqlite3", "-batch", "-safe", "-csv", "-init", "shop.sql", ":memory:", "DELETE FROM goods"]}`), "403", `"code":"not_allowed"`},
+		{"a change behind a query", "/shop", post(`{"command": ["sqlite3", "-batch", "-safe", "-csv", "-init", "shop.sql", ":memory:", "SELECT 1; DELETE FROM goods"]}`), "403", `"code":"not_allowed"`},
 	} {
 		args := append([]string{"-s", "--path-as-is", "-w", "\n%{http_code}", "http://127.0.0.1:" + port + test.path}, test.args...)
 		out, err := exec.Command("curl", args...).Output()

@@ -3,7 +3,6 @@
 set -eu
 cd "$(dirname "$0")"
 make -s -C ../.. build >&2
-[ -e shop/shop.db ] || ! command -v sqlite3 >/dev/null || sqlite3 shop/shop.db <shop/shop.sql
 DURWARD_STATE_DIR=$(mktemp -d)
 export DURWARD_STATE_DIR
 site=http://127.0.0.1:${PORT:=8000}
