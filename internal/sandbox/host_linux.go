@@ -34,6 +34,7 @@ type Host struct {
 
 	cgroups *cgroupHome
 	memory  *memoryProbe // nil where the kernel is not to bound memory
+	users   *userNamespaces
 }
 
 // A Trial is one containment and how its probe went; a nil Err means that an orphan
@@ -77,6 +78,7 @@ func newHost() Host {
 			h.MaxLimits[r] = l.Max
 		}
 	}
+	h.users = newUserNamespaces(h.MaxLimits[unix.RLIMIT_NPROC])
 	return h
 }
 

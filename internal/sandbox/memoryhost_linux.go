@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -201,68 +200,17 @@ func (g *memoryGroup) counts() error {
 	if err := g.set(4 * probeMemory); err != nil {
 		return err
 	}
-	program, err := reaperProgram()
+	enter, born := g.enter()
+	h, err := startHelper(enter, born, []Call{{Name: "take memory", NR: unix.SYS_MMAP, Args: []Arg{
+		number(0), number(probeMemory), number(unix.PROT_READ | unix.PROT_WRITE),
+		number(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_POPULATE), number(-1), number(0),
+	}}})
 	if err != nil {
 		return err
 	}
-	s := &starter{control: -1, status: -1}
-	defer s.closeOwn()
-	defer s.closeLent()
-	place, err := s.taker()
-	if err != nil {
+	defer h.end()
+	if err := h.ready(); err != nil {
 		return err
-	}
-	list, born := g.enter()
-	list = append(list, s.placed(place, fdOf(program))...)
-	list = append(list, executeReaper(len(place), []string{"durward-probe"}, nil))
-	_, pidfd, err := spawn(context.Background(), 0, born, list)
-	if err == nil {
-		s.closeLent() // or its end would not end our pipe
-		err = g.counted(s.status)
-		kill(pidfd)
-	}
-	reapFailed(pidfd)
-	return err
-}
-
-// taker tells a reaper to take memory, to say so, and to wait for our end.
-func (s *starter) taker() ([]placement, error) {
-	block, err := reaperLists{before: []Call{
-		{Name: "take memory", NR: unix.SYS_MMAP, Args: []Arg{
-			number(0), number(probeMemory), number(unix.PROT_READ | unix.PROT_WRITE),
-			number(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_POPULATE), number(-1), number(0),
-		}},
-		{Name: "say so", NR: unix.SYS_WRITE, Args: []Arg{number(reaperStatusFD), text("."), number(1)}},
-		{Name: "wait for the runtime's end", NR: unix.SYS_PPOLL, Args: []Arg{pollEnd(reaperControlFD), number(1), number(0), number(0)}},
-		{Name: "exit", NR: unix.SYS_EXIT_GROUP, Args: []Arg{number(0)}},
-	}}.encode()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.pipe(&s.status, fromChild, unix.O_NONBLOCK); err != nil {
-		return nil, err
-	}
-	if err := s.pipe(&s.control, toChild, unix.O_NONBLOCK); err != nil {
-		return nil, err
-	}
-	_, err = unix.Write(s.control, block)
-	return []placement{{s.lent[0], reaperStatusFD}, {s.lent[1], reaperControlFD}}, err
-}
-
-// counted waits until memory has been taken, and looks whether the cgroup knows.
-func (g *memoryGroup) counted(status int) error {
-	said := []unix.PollFd{{Fd: int32(status), Events: unix.POLLIN}}
-	for {
-		_, err := unix.Poll(said, int(probeTime.Milliseconds()))
-		if err == nil {
-			break
-		}
-		if err != unix.EINTR {
-			return err
-		}
-	}
-	if n, _ := unix.Read(status, make([]byte, 1)); n != 1 { // a reaper that fails says more
-		return errors.New("the probe could not take its memory")
 	}
 	used, err := g.used()
 	if err == nil && used < probeMemory {

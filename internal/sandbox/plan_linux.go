@@ -35,6 +35,7 @@ type Plan struct {
 	direct    bool    // no reaper: the command is our own child
 	fork      uintptr // clone flags of the command's process
 	memory    memoryKind
+	users     bool // the command enters a user namespace that is kept
 }
 
 // String prints the plan, one call to a line.
@@ -78,7 +79,8 @@ func Compile(r Request, h Host) (Plan, error) {
 	if p.Containment == Cgroup {
 		p.End = []Call{{Name: "kill the cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(reaperKillFD), text("1"), number(1)}, Allow: AnyError}}
 	}
-	p.fork = p.howToFork(ownUsers && h.UID == 0)
+	p.users = ownUsers && h.UID == 0
+	p.fork = p.howToFork()
 	p.Command = append(p.first(h), commandCalls(r, h, id, ownUsers)...)
 	if !p.direct {
 		p.Command = append(p.Command, Call{Name: "note the time", NR: unix.SYS_CLOCK_GETTIME, Args: []Arg{number(unix.CLOCK_MONOTONIC), number(reaperShared)}})
@@ -91,10 +93,9 @@ func Compile(r Request, h Host) (Plan, error) {
 // howToFork gives the clone flags of the command's process. It has the reaper's memory,
 // which costs less than a copy, and the reaper waits until it is executed: to the kernel
 // two who share their memory and run are one when it looks for somebody to kill.
-// Who shares may not unshare, though, and a reaper that nobody else can stand in for may
-// not wait.
-func (p Plan) howToFork(unshares bool) uintptr {
-	if unshares || p.Containment == Subreaper {
+// A reaper that nobody else can stand in for may not wait, though.
+func (p Plan) howToFork() uintptr {
+	if p.Containment == Subreaper {
 		return uintptr(unix.SIGCHLD)
 	}
 	return uintptr(unix.SIGCHLD | unix.CLONE_VM | unix.CLONE_VFORK)
@@ -145,18 +146,15 @@ func firstProcess(c Containment, h Host) (uintptr, []Call) {
 	return unix.CLONE_NEWPID | unix.CLONE_NEWUSER, idMaps(h.UID, h.GID)
 }
 
-// idMaps makes the user and group known in a new user namespace under their own
-// numbers.
+// idMaps makes the user and group known in the user namespace that the process was born
+// in.
 func idMaps(uid, gid uint32) []Call {
 	var calls []Call
-	for _, file := range []struct{ name, path, content string }{
-		{"give up setgroups", "/proc/self/setgroups", "deny"},
-		{"map the user", "/proc/self/uid_map", fmt.Sprintf("%d %d 1", uid, uid)},
-		{"map the group", "/proc/self/gid_map", fmt.Sprintf("%d %d 1", gid, gid)},
-	} {
+	for _, m := range accountMaps(account{uid, gid}) {
+		name := "own user namespace: " + m.file
 		calls = append(calls,
-			Call{Name: file.name, NR: unix.SYS_OPENAT, Args: []Arg{number(unix.AT_FDCWD), text(file.path), number(unix.O_WRONLY | unix.O_CLOEXEC)}},
-			Call{Name: file.name, NR: unix.SYS_WRITE, Args: []Arg{result(1), data([]byte(file.content)), number(len(file.content))}},
+			Call{Name: name, NR: unix.SYS_OPENAT, Args: []Arg{number(unix.AT_FDCWD), text("/proc/self/" + m.file), number(unix.O_WRONLY | unix.O_CLOEXEC)}},
+			Call{Name: name, NR: unix.SYS_WRITE, Args: []Arg{result(1), data([]byte(m.content)), number(len(m.content))}},
 		)
 	}
 	return calls
@@ -206,12 +204,9 @@ func commandCalls(r Request, h Host, id identity, ownUsers bool) []Call {
 	}
 	calls = append(calls, limitCalls(r.Grant.Limits, h)...)
 	if id.change {
-		calls = append(calls, dropCalls(id)...)
+		calls = append(calls, dropCalls(id, ownUsers)...)
 	}
 	if ownUsers {
-		if h.UID == 0 {
-			calls = append(calls, ownUserNamespace(id)...)
-		}
 		calls = append(calls, limit("process count", unix.RLIMIT_NPROC, processLimit(r.Grant.Limits, h), h)...)
 	}
 	return append(calls,
@@ -228,30 +223,23 @@ func processLimit(l durward.Limits, h Host) int64 {
 	return l.Pids
 }
 
-// dropCalls changes to the identity, and makes sure that it can still work in the
-// directory it was put into.
-func dropCalls(id identity) []Call {
+// dropCalls changes to the identity, in its user namespace if it has one, and makes sure
+// that it can still work in the directory it was put into. Nobody but root may enter the
+// namespace; what that gives is gone when the program is executed.
+func dropCalls(id identity, ownUsers bool) []Call {
 	u, g := number(id.uid), number(id.gid)
-	return []Call{
-		{Name: "give up groups", NR: unix.SYS_SETGROUPS, Args: []Arg{number(0), number(0)}},
-		{Name: "become the group", NR: unix.SYS_SETRESGID, Args: []Arg{g, g, g}},
-		{Name: "become the user", NR: unix.SYS_SETRESUID, Args: []Arg{u, u, u}},
-		{Name: stepReadDir, NR: unix.SYS_FACCESSAT, Args: []Arg{number(unix.AT_FDCWD), text("."), number(unix.R_OK | unix.X_OK)}},
+	calls := []Call{{Name: "give up groups", NR: unix.SYS_SETGROUPS, Args: []Arg{number(0), number(0)}}}
+	if ownUsers {
+		calls = append(calls, Call{Name: "own user namespace", NR: unix.SYS_SETNS, Args: []Arg{number(reaperUsersFD), number(unix.CLONE_NEWUSER)}})
 	}
+	return append(calls,
+		Call{Name: "become the group", NR: unix.SYS_SETRESGID, Args: []Arg{g, g, g}},
+		Call{Name: "become the user", NR: unix.SYS_SETRESUID, Args: []Arg{u, u, u}},
+		Call{Name: stepReadDir, NR: unix.SYS_FACCESSAT, Args: []Arg{number(unix.AT_FDCWD), text("."), number(unix.R_OK | unix.X_OK)}},
+	)
 }
 
 const stepReadDir = "read the working directory"
-
-// ownUserNamespace gives the command a user namespace of its own, in which its
-// processes are counted apart from everybody else's. After a change of user the
-// process's own files in /proc belong to root until it says otherwise.
-func ownUserNamespace(id identity) []Call {
-	calls := []Call{
-		{Name: "own user namespace", NR: unix.SYS_UNSHARE, Args: []Arg{number(unix.CLONE_NEWUSER)}},
-		{Name: "open own files", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(1)}},
-	}
-	return append(calls, idMaps(id.uid, id.gid)...)
-}
 
 func limitCalls(l durward.Limits, h Host) []Call {
 	calls := limit("core size", unix.RLIMIT_CORE, 0, h)
@@ -289,8 +277,13 @@ func limit(name string, resource int, value int64, h Host) []Call {
 	if most, ok := h.MaxLimits[resource]; ok {
 		v = min(v, most)
 	}
+	return []Call{setLimit(name, resource, v)}
+}
+
+// setLimit sets both values of a resource limit.
+func setLimit(name string, resource int, v uint64) Call {
 	pair := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, v), v)
-	return []Call{{Name: name, NR: unix.SYS_PRLIMIT64, Args: []Arg{number(0), number(resource), data(pair), number(0)}}}
+	return Call{Name: name, NR: unix.SYS_PRLIMIT64, Args: []Arg{number(0), number(resource), data(pair), number(0)}}
 }
 
 const sigSetMask = 2

@@ -54,6 +54,9 @@ func (h *Host) tryOthers() {
 // any more and none will be.
 func (h Host) Release() error {
 	var err error
+	if h.users != nil {
+		h.users.close()
+	}
 	if h.memory != nil {
 		err = h.memory.release()
 	}

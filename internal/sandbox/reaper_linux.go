@@ -27,6 +27,7 @@ const (
 	reaperStatusFD  = 4 // write end: records
 	reaperProgramFD = 5 // the program to execute
 	reaperKillFD    = 6 // cgroup.kill, where the call lives in a cgroup
+	reaperUsersFD   = 7 // the user namespace that the command enters, if any
 	reaperSignalFD  = 15
 	firstSpareFD    = 16
 )

@@ -55,6 +55,7 @@ type starter struct {
 	status  int   // read end, or -1
 	group   *cgroup
 	memory  *memoryGroup
+	users   *os.File // the user namespace of the call, or nil
 }
 
 func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
@@ -73,6 +74,14 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		s.group = group
 		place = append(place, placement{fdOf(group.kill), reaperKillFD})
 		born = fdOf(group.dir)
+	}
+	if s.plan.users {
+		users, err := h.users.take(account{s.plan.UID, s.plan.GID})
+		if err != nil {
+			return nil, err
+		}
+		s.users = users
+		place = append(place, placement{fdOf(users), reaperUsersFD})
 	}
 	memory, born, err := s.bound(born, h)
 	if err != nil {
@@ -99,6 +108,7 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	}
 	proc := &Process{
 		plan: s.plan, eager: s.request.Follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
+		users: s.users, home: h.users,
 		began: s.began, exited: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if s.memory != nil {
@@ -266,6 +276,9 @@ func closeFDs(fds ...int) {
 func (s *starter) closeOwn() {
 	closeFDs(s.control, s.status)
 	s.memory.release()
+	if s.users != nil {
+		s.users.Close()
+	}
 	if s.group != nil {
 		s.group.killed.Store(true)
 		_ = s.group.home.put(s.group) // it holds no process that lives on

@@ -1,0 +1,93 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A helper is a process that runs a list of calls for us, and then waits until we are
+// done with what it has become.
+type helper struct {
+	starter
+	list       []Call
+	pid, pidfd int
+}
+
+// startHelper has the reaper's program run a list, say so, and wait for our end. The
+// process runs the calls in enter while it still shares our memory, and is born in the
+// cgroup that the descriptor names, unless that is negative.
+func startHelper(enter []Call, cgroup int, list []Call) (*helper, error) {
+	program, err := reaperProgram()
+	if err != nil {
+		return nil, err
+	}
+	h := &helper{starter: starter{control: -1, status: -1}, list: list, pidfd: -1}
+	place, err := h.tell()
+	if err == nil {
+		h.pid, h.pidfd, err = spawn(context.Background(), 0, cgroup, append(enter, h.onlyReaper(place, fdOf(program))...))
+	}
+	h.closeLent() // or its end would not end our pipe
+	if err != nil {
+		h.end()
+		return nil, err
+	}
+	return h, nil
+}
+
+// tell makes the pipes and writes the block.
+func (h *helper) tell() ([]placement, error) {
+	list := append(h.list[:len(h.list):len(h.list)],
+		Call{Name: "say so", NR: unix.SYS_WRITE, Args: []Arg{number(reaperStatusFD), text("."), number(1)}},
+		Call{Name: "wait for the runtime's end", NR: unix.SYS_PPOLL, Args: []Arg{pollEnd(reaperControlFD), number(1), number(0), number(0)}},
+		Call{Name: "exit", NR: unix.SYS_EXIT_GROUP, Args: []Arg{number(0)}},
+	)
+	block, err := reaperLists{before: list}.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := h.pipe(&h.status, fromChild, unix.O_NONBLOCK); err != nil {
+		return nil, err
+	}
+	if err := h.pipe(&h.control, toChild, unix.O_NONBLOCK); err != nil {
+		return nil, err
+	}
+	_, err = unix.Write(h.control, block)
+	return []placement{{h.lent[0], reaperStatusFD}, {h.lent[1], reaperControlFD}}, err
+}
+
+// ready waits until the list has been run.
+func (h *helper) ready() error {
+	said := []unix.PollFd{{Fd: int32(h.status), Events: unix.POLLIN}}
+	for {
+		_, err := unix.Poll(said, int(probeTime.Milliseconds()))
+		if err == nil {
+			break
+		}
+		if err != unix.EINTR {
+			return err
+		}
+	}
+	var r record
+	n, _ := unix.Read(h.status, unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r)))
+	switch {
+	case n == 1:
+		return nil
+	case n == int(unsafe.Sizeof(r)) && int(r.a) < len(h.list):
+		return &StepError{Step: h.list[r.a].Name, Errno: unix.Errno(r.b)}
+	}
+	return errors.New("the helper did not do its work in time")
+}
+
+// end ends the process and waits for that.
+func (h *helper) end() {
+	closeFDs(h.control, h.status)
+	h.control, h.status = -1, -1
+	kill(h.pidfd)
+	reapFailed(h.pidfd)
+	h.pidfd = -1
+}
