@@ -30,11 +30,12 @@ type Host struct {
 	// memory runs out; nil when it can.
 	VictimErr error
 	// MaxLimits are the runtime's own hard limits, by resource number.
-	MaxLimits map[int]uint64
+	MaxLimits hardLimits
 
 	cgroups *cgroupHome
 	memory  *memoryProbe // nil where the kernel is not to bound memory
 	users   *userNamespaces
+	plans   *plans
 }
 
 // A Trial is one containment and how its probe went; a nil Err means that an orphan
@@ -67,16 +68,15 @@ func (h Host) With(c Containment) Host {
 }
 
 func newHost() Host {
-	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), MaxLimits: make(map[int]uint64), memory: &memoryProbe{}}
+	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), memory: &memoryProbe{}, plans: &plans{}}
 	h.HostUID = hostUID(h.UID)
 	h.VictimErr = tryVictim()
 	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 	h.Keyrings = err != unix.ENOSYS && err != unix.EPERM // what we cannot use, nobody inherits
-	for _, r := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE, unix.RLIMIT_AS, unix.RLIMIT_CPU, unix.RLIMIT_NPROC} {
-		var l unix.Rlimit
-		if unix.Prlimit(0, r, nil, &l) == nil {
-			h.MaxLimits[r] = l.Max
-		}
+	for r := range h.MaxLimits {
+		l := unix.Rlimit{Max: unix.RLIM_INFINITY}
+		_ = unix.Prlimit(0, r, nil, &l) // what the kernel does not know is not limited
+		h.MaxLimits[r] = l.Max
 	}
 	h.users = newUserNamespaces(h.MaxLimits[unix.RLIMIT_NPROC])
 	return h

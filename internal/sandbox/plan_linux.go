@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,8 +33,8 @@ type Plan struct {
 	UID, GID uint32
 
 	argv, env []string
-	direct    bool    // no reaper: the command is our own child
-	fork      uintptr // clone flags of the command's process
+	direct    bool   // no reaper: the command is our own child
+	block     []byte // what the reaper is told
 	memory    memoryKind
 	users     bool // the command enters a user namespace that is kept
 }
@@ -57,21 +58,26 @@ func (p Plan) String() string {
 // is tried once to know whether the kernel bounds memory. An error has reason
 // SandboxUnavailable and names what cannot be held.
 func Compile(r Request, h Host) (Plan, error) {
-	id, err := identify(r.Grant, h, r.Dir)
+	s, err := shapeOf(r, h)
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Containment: h.best(), UID: id.uid, GID: id.gid, argv: r.Argv, env: r.Env}
-	if p.Containment == "" {
-		return Plan{}, &durward.Error{
-			Reason: durward.SandboxUnavailable, Op: "containment", Hint: "run durward doctor",
-			Err: fmt.Errorf("no way to end a whole process tree works on this host"),
-		}
+	p, err := h.plans.of(s)
+	p.argv, p.env = r.Argv, r.Env
+	if p.direct {
+		p.Command = append(slices.Clip(p.Command), execute(s.script, vector(p.argv), vector(p.env)))
 	}
-	p.direct = p.Containment == Cgroup && !id.change
-	p.memory = h.memoryHeldBy(r.Grant.Limits, p.Containment)
-	ownUsers := countsProcesses(r.Grant.Limits, h, id, p.Containment)
-	p.Namespaces, p.Share = firstProcess(p.Containment, h)
+	return p, err
+}
+
+// compile gives the plan of all calls of a shape.
+func compile(s shape) (Plan, error) {
+	p := Plan{
+		Containment: s.containment, UID: s.id.uid, GID: s.id.gid, memory: s.memory,
+		direct: s.containment == Cgroup && !s.id.change,
+		users:  s.ownUsers && s.own.uid == 0,
+	}
+	p.Namespaces, p.Share = s.firstProcess()
 	if !p.direct {
 		p.Before = reaperBefore(p.Containment)
 		p.After = reaperAfter()
@@ -79,26 +85,41 @@ func Compile(r Request, h Host) (Plan, error) {
 	if p.Containment == Cgroup {
 		p.End = []Call{{Name: "kill the cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(reaperKillFD), text("1"), number(1)}, Allow: AnyError}}
 	}
-	p.users = ownUsers && h.UID == 0
-	p.fork = p.howToFork()
-	p.Command = append(p.first(h), commandCalls(r, h, id, ownUsers)...)
+	p.Command = append(s.first(p.direct), s.commandCalls()...)
 	if !p.direct {
-		p.Command = append(p.Command, Call{Name: "note the time", NR: unix.SYS_CLOCK_GETTIME, Args: []Arg{number(unix.CLOCK_MONOTONIC), number(reaperShared)}})
+		p.Command = append(p.Command,
+			Call{Name: "note the time", NR: unix.SYS_CLOCK_GETTIME, Args: []Arg{number(unix.CLOCK_MONOTONIC), number(reaperShared)}},
+			execute(s.script, reaperArgv(), reaperEnvp()))
 	}
-	p.Command = append(p.Command, p.execute(r.Program))
-	p.Report, err = report(r.Grant, h, p, id, ownUsers)
+	var err error
+	if p.Report, err = s.report(); err != nil || p.direct {
+		return p, err
+	}
+	p.block, err = p.told(s)
 	return p, err
+}
+
+// told gives what the reaper is told.
+func (p Plan) told(s shape) ([]byte, error) {
+	return reaperLists{
+		before: p.Before, command: p.Command, after: p.After, end: p.End,
+		cloneFlags: s.howToFork(), eager: s.follow, linger: s.linger, sweep: s.containment == Subreaper,
+	}.encode()
 }
 
 // howToFork gives the clone flags of the command's process. It has the reaper's memory,
 // which costs less than a copy, and the reaper waits until it is executed: to the kernel
 // two who share their memory and run are one when it looks for somebody to kill.
-// A reaper that nobody else can stand in for may not wait, though.
-func (p Plan) howToFork() uintptr {
-	if p.Containment == Subreaper {
-		return uintptr(unix.SIGCHLD)
+// A reaper that nobody else can stand in for may not wait, but for a start that is waited
+// for.
+func (s shape) howToFork() uintptr {
+	switch {
+	case s.containment != Subreaper:
+		return uintptr(unix.SIGCHLD | unix.CLONE_VM | unix.CLONE_VFORK)
+	case s.follow:
+		return uintptr(unix.SIGCHLD | unix.CLONE_VFORK)
 	}
-	return uintptr(unix.SIGCHLD | unix.CLONE_VM | unix.CLONE_VFORK)
+	return uintptr(unix.SIGCHLD)
 }
 
 // first has the kernel look here, before it looks at us, for somebody to kill when
@@ -106,16 +127,16 @@ func (p Plan) howToFork() uintptr {
 // have less to give. To ask for that takes no privilege, but the process's own files,
 // which a hidden one does not own; root does not need to, and what shares our own memory
 // is not hidden. Only root keeps the command from taking it back.
-func (p Plan) first(h Host) []Call {
+func (s shape) first(direct bool) []Call {
 	const name, most = "be killed before the runtime", "1000"
-	if h.VictimErr != nil {
+	if !s.victim {
 		return nil
 	}
 	calls := []Call{
 		{Name: name, NR: unix.SYS_OPENAT, Args: []Arg{number(unix.AT_FDCWD), text(victimFile), number(unix.O_WRONLY | unix.O_CLOEXEC)}},
 		{Name: name, NR: unix.SYS_WRITE, Args: []Arg{result(1), text(most), number(len(most))}},
 	}
-	if p.direct || h.UID == 0 {
+	if direct || s.own.uid == 0 {
 		return calls
 	}
 	dumpable := func(n int) Call {
@@ -124,33 +145,24 @@ func (p Plan) first(h Host) []Call {
 	return append(append([]Call{dumpable(1)}, calls...), dumpable(0))
 }
 
-// countsProcesses reports whether the number of processes can be limited: within a
-// user namespace that only this call lives in, and never for host root.
-func countsProcesses(l durward.Limits, h Host, id identity, c Containment) bool {
-	if !h.UserNamespace || l.Pids <= 0 {
-		return false
-	}
-	return id.change || (h.UID != 0 && c == PIDNamespace)
-}
-
 // firstProcess gives the namespaces of the first process and what it does while it
 // shares our memory. Without privilege a process-id namespace needs a user namespace
 // around it; the maps are written before any program runs in it.
-func firstProcess(c Containment, h Host) (uintptr, []Call) {
+func (s shape) firstProcess() (uintptr, []Call) {
 	switch {
-	case c != PIDNamespace:
+	case s.containment != PIDNamespace:
 		return 0, nil
-	case h.UID == 0:
+	case s.own.uid == 0:
 		return unix.CLONE_NEWPID, nil
 	}
-	return unix.CLONE_NEWPID | unix.CLONE_NEWUSER, idMaps(h.UID, h.GID)
+	return unix.CLONE_NEWPID | unix.CLONE_NEWUSER, idMaps(s.own)
 }
 
 // idMaps makes the user and group known in the user namespace that the process was born
 // in.
-func idMaps(uid, gid uint32) []Call {
+func idMaps(of account) []Call {
 	var calls []Call
-	for _, m := range accountMaps(account{uid, gid}) {
+	for _, m := range accountMaps(of) {
 		name := "own user namespace: " + m.file
 		calls = append(calls,
 			Call{Name: name, NR: unix.SYS_OPENAT, Args: []Arg{number(unix.AT_FDCWD), text("/proc/self/" + m.file), number(unix.O_WRONLY | unix.O_CLOEXEC)}},
@@ -190,24 +202,24 @@ func reaperAfter() []Call {
 
 // commandCalls is what happens in the command's own process before the program is
 // executed: the limits of level 0, and the drop of privilege.
-func commandCalls(r Request, h Host, id identity, ownUsers bool) []Call {
+func (s shape) commandCalls() []Call {
 	calls := []Call{ownSession("own session")}
-	if r.Terminal {
+	if s.terminal {
 		calls = append(calls, Call{Name: "controlling terminal", NR: unix.SYS_IOCTL, Args: []Arg{number(0), number(unix.TIOCSCTTY), number(0)}})
 	}
 	calls = append(calls,
 		Call{Name: "umask", NR: unix.SYS_UMASK, Args: []Arg{number(0o077)}},
 		Call{Name: "nice", NR: unix.SYS_SETPRIORITY, Args: []Arg{number(unix.PRIO_PROCESS), number(0), number(0)}, Allow: unix.EACCES},
 	)
-	if h.Keyrings {
+	if s.keyrings {
 		calls = append(calls, Call{Name: "own session keyring", NR: unix.SYS_KEYCTL, Args: []Arg{number(unix.KEYCTL_JOIN_SESSION_KEYRING), number(0)}})
 	}
-	calls = append(calls, limitCalls(r.Grant.Limits, h)...)
-	if id.change {
-		calls = append(calls, dropCalls(id, ownUsers)...)
+	calls = append(calls, s.limitCalls()...)
+	if s.id.change {
+		calls = append(calls, dropCalls(s.id, s.ownUsers)...)
 	}
-	if ownUsers {
-		calls = append(calls, limit("process count", unix.RLIMIT_NPROC, processLimit(r.Grant.Limits, h), h)...)
+	if s.ownUsers {
+		calls = append(calls, s.limit("process count", unix.RLIMIT_NPROC, s.processLimit())...)
 	}
 	return append(calls,
 		Call{Name: "unblock signals", NR: unix.SYS_RT_SIGPROCMASK, Args: []Arg{number(sigSetMask), signalSet(), number(0), number(8)}},
@@ -216,11 +228,11 @@ func commandCalls(r Request, h Host, id identity, ownUsers bool) []Call {
 }
 
 // processLimit counts the reaper too where it lives in the same user namespace.
-func processLimit(l durward.Limits, h Host) int64 {
-	if h.UID != 0 {
-		return l.Pids + 1
+func (s shape) processLimit() int64 {
+	if s.own.uid != 0 {
+		return s.limits.Pids + 1
 	}
-	return l.Pids
+	return s.limits.Pids
 }
 
 // dropCalls changes to the identity, in its user namespace if it has one, and makes sure
@@ -241,20 +253,20 @@ func dropCalls(id identity, ownUsers bool) []Call {
 
 const stepReadDir = "read the working directory"
 
-func limitCalls(l durward.Limits, h Host) []Call {
-	calls := limit("core size", unix.RLIMIT_CORE, 0, h)
+func (s shape) limitCalls() []Call {
+	calls := s.limit("core size", unix.RLIMIT_CORE, 0)
 	for _, r := range []struct {
 		name     string
 		resource int
 		value    int64
 	}{
-		{"open files", unix.RLIMIT_NOFILE, l.OpenFiles},
-		{"file size", unix.RLIMIT_FSIZE, l.FileSize},
-		{"address space", unix.RLIMIT_AS, l.AddressSpace},
-		{"processor time", unix.RLIMIT_CPU, wholeSeconds(l.CPU)},
+		{"open files", unix.RLIMIT_NOFILE, s.limits.OpenFiles},
+		{"file size", unix.RLIMIT_FSIZE, s.limits.FileSize},
+		{"address space", unix.RLIMIT_AS, s.limits.AddressSpace},
+		{"processor time", unix.RLIMIT_CPU, wholeSeconds(s.limits.CPU)},
 	} {
 		if r.value > 0 {
-			calls = append(calls, limit(r.name, r.resource, r.value, h)...)
+			calls = append(calls, s.limit(r.name, r.resource, r.value)...)
 		}
 	}
 	return calls
@@ -269,15 +281,11 @@ func wholeSeconds(d time.Duration) int64 {
 }
 
 // limit sets both values of a resource limit, never above what the runtime has.
-func limit(name string, resource int, value int64, h Host) []Call {
+func (s shape) limit(name string, resource int, value int64) []Call {
 	if value < 0 {
 		return nil
 	}
-	v := uint64(value)
-	if most, ok := h.MaxLimits[resource]; ok {
-		v = min(v, most)
-	}
-	return []Call{setLimit(name, resource, v)}
+	return []Call{setLimit(name, resource, min(uint64(value), s.most[resource]))}
 }
 
 // setLimit sets both values of a resource limit.
@@ -298,13 +306,9 @@ func signalSet(signals ...unix.Signal) Arg {
 
 // execute is the last call: it executes the opened file itself, or a script by the
 // path it was opened by.
-func (p Plan) execute(program *Program) Call {
-	argv, envp := reaperArgv(), reaperEnvp()
-	if p.direct {
-		argv, envp = vector(p.argv), vector(p.env)
-	}
-	if program.script {
-		return Call{Name: stepExecute, NR: unix.SYS_EXECVE, Args: []Arg{text(program.Path), argv, envp}}
+func execute(script string, argv, envp Arg) Call {
+	if script != "" {
+		return Call{Name: stepExecute, NR: unix.SYS_EXECVE, Args: []Arg{text(script), argv, envp}}
 	}
 	return Call{Name: stepExecute, NR: unix.SYS_EXECVEAT, Args: []Arg{number(reaperProgramFD), text(""), argv, envp, number(unix.AT_EMPTY_PATH)}}
 }

@@ -10,18 +10,17 @@ import (
 
 // report says what holds once every call of the plan has succeeded, or refuses when
 // the grant requires something that would not.
-func report(g durward.Grant, h Host, p Plan, id identity, ownUsers bool) (durward.Report, error) {
+func (s shape) report() (durward.Report, error) {
 	r := durward.Report{
-		Mode: g.Mode, Level: durward.LevelNone.Number(), Guarantees: make(map[durward.Guarantee]durward.Held),
-		Identity: durward.ReportIdentity{Inner: id.uid, Host: id.uid},
+		Mode: s.mode, Level: durward.LevelNone.Number(), Guarantees: make(map[durward.Guarantee]durward.Held),
+		Identity: durward.ReportIdentity{Inner: s.id.uid, Host: hostUID(s.id.uid)},
 	}
-	r.Identity.Host = hostUID(id.uid)
 	for _, guarantee := range durward.Guarantees() {
-		r.Guarantees[guarantee] = unheld(g.Mode, guarantee)
+		r.Guarantees[guarantee] = unheld(s.mode, guarantee)
 	}
-	r.Guarantees[durward.Kill] = killHeld(p.Containment, id)
-	r.Guarantees[durward.Pids] = pidsHeld(g.Limits, ownUsers)
-	r.Guarantees[durward.Mem] = memHeld(g.Limits, p.memory, id)
+	r.Guarantees[durward.Kill] = killHeld(s.containment, s.id)
+	r.Guarantees[durward.Pids] = pidsHeld(s.limits, s.ownUsers)
+	r.Guarantees[durward.Mem] = memHeld(s.limits, s.memory, s.id)
 	if r.Identity.Host == 0 {
 		r.Weak = append(r.Weak, "identity: the command runs as host root")
 	}
@@ -30,10 +29,11 @@ func report(g durward.Grant, h Host, p Plan, id identity, ownUsers bool) (durwar
 			r.Weak = append(r.Weak, fmt.Sprintf("%s: %s", guarantee, held.Held))
 		}
 	}
-	if h.VictimErr != nil {
+	if !s.victim {
 		r.Weak = append(r.Weak, "mem: when the machine runs out, durward may be killed before the command")
 	}
-	return r, require(g, &r)
+	err := s.require(&r)
+	return r, err
 }
 
 // unheld is a guarantee that level 0 does not give by itself.
@@ -78,21 +78,20 @@ func memHeld(l durward.Limits, by memoryKind, id identity) durward.Held {
 
 // require refuses a grant whose requirements the report does not meet. A built-in
 // default names them as weak instead.
-func require(g durward.Grant, r *durward.Report) error {
-	if g.Level > durward.LevelNone || g.MinLevel > durward.LevelNone {
-		if !g.StepDown {
-			level := max(g.Level, g.MinLevel)
+func (s shape) require(r *durward.Report) error {
+	if level := max(s.level, s.minLevel); level > durward.LevelNone {
+		if !s.stepDown {
 			return unavailable("level", "take the level out of the policy or the command line",
 				"level %d cannot be had: this durward has level 0 only", level.Number())
 		}
 	}
-	for _, q := range g.Require {
+	for _, q := range s.needs.list() {
 		held := r.Guarantees[q.Guarantee]
 		if held.Held != durward.HeldNone && (!q.Kernel || held.Held == durward.HeldKernel) {
 			continue
 		}
-		if !g.StepDown || q.Firm {
-			return unavailable("require", requireHint(g.Mode, q)+", or use a host that holds it (durward doctor)",
+		if !s.stepDown || q.Firm {
+			return unavailable("require", requireHint(s.mode, q)+", or use a host that holds it (durward doctor)",
 				"%s is required and level 0 holds it by %s", q, held.Held)
 		}
 		r.Weak = append(r.Weak, fmt.Sprintf("%s: %s at level 0", q.Guarantee, held.Held))

@@ -137,24 +137,13 @@ func monotonic() time.Duration {
 // reaperPipes makes the reaper's two pipes and writes the block, which waits in the
 // pipe until the reaper reads it.
 func (s *starter) reaperPipes() ([]placement, error) {
-	fork := s.plan.fork
-	if s.request.Follow {
-		fork |= unix.CLONE_VFORK // the reaper goes on when the program is executed
-	}
-	block, err := reaperLists{
-		before: s.plan.Before, command: s.plan.Command, after: s.plan.After, end: s.plan.End,
-		cloneFlags: fork, eager: s.request.Follow, linger: s.request.Linger, sweep: s.plan.Containment == Subreaper,
-	}.encode()
-	if err != nil {
-		return nil, err
-	}
 	if err := s.pipe(&s.status, fromChild, 0); err != nil {
 		return nil, err
 	}
 	if err := s.pipe(&s.control, toChild, unix.O_NONBLOCK); err != nil {
 		return nil, err
 	}
-	if _, err := unix.Write(s.control, block); err != nil {
+	if _, err := unix.Write(s.control, s.plan.block); err != nil {
 		return nil, err
 	}
 	return []placement{{s.lent[0], reaperStatusFD}, {s.lent[1], reaperControlFD}}, nil

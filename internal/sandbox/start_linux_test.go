@@ -85,6 +85,18 @@ func (r *trial) compile(t *testing.T) Plan {
 	return p
 }
 
+// tell has the reaper do what a changed plan says.
+func (r *trial) tell(t *testing.T, p *Plan) {
+	t.Helper()
+	s, err := shapeOf(r.request, r.host)
+	if err == nil && !p.direct {
+		p.block, err = p.told(s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // start starts the plan and waits for its end; the error is that of the start, early
 // or late.
 func (r *trial) start(p Plan) error {
@@ -146,6 +158,7 @@ func TestEachFailingStepStopsTheStart(t *testing.T) {
 				calls := slices.Clone(*list(&p))
 				calls[i].NR = noSuchCall
 				*list(&p) = calls
+				r.tell(t, &p)
 				err := r.start(p)
 				if calls[i].Allow == AnyError {
 					continue

@@ -3,7 +3,9 @@ package process
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -385,11 +387,12 @@ func (r *run) removePrivate() error {
 func (r *run) result() durward.Result {
 	exit := r.proc.Exit()
 	report := r.proc.Report()
+	report.Guarantees = maps.Clone(report.Guarantees) // the plan's own serves other calls
 	report.SetupUs = r.proc.Setup().Microseconds()
 	report.End = durward.ReportEnd{Cause: r.cause}
 	if exit.Lost && report.Guarantees[durward.Kill].Held == durward.HeldBestEffort {
 		report.End.Survivors = -1
-		report.Weak = append(report.Weak, "kill: the reaper was killed, so somebody may live on")
+		report.Weak = append(slices.Clip(report.Weak), "kill: the reaper was killed, so somebody may live on")
 	}
 	if r.killed != "" {
 		report.End.KilledBy = &r.killed
