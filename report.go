@@ -2,7 +2,9 @@ package durward
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
+	"strconv"
 )
 
 // A Report says what was enforced on one run, by which mechanism. It lists what was
@@ -23,6 +25,23 @@ type Report struct {
 	End     ReportEnd `json:"end"`
 }
 
+// AppendJSON appends the JSON form to text. Every call that ran is answered only when it
+// has one on record, so this does without looking at types.
+func (r Report) AppendJSON(text []byte) []byte {
+	text = appendQuoted(append(text, `{"mode":`...), string(r.Mode))
+	text = strconv.AppendInt(append(text, `,"level":`...), int64(r.Level), 10)
+	if r.PolicyHash != "" {
+		text = appendQuoted(append(text, `,"policyHash":`...), r.PolicyHash)
+	}
+	text = strconv.AppendUint(append(text, `,"identity":{"inner":`...), uint64(r.Identity.Inner), 10)
+	text = strconv.AppendUint(append(text, `,"host":`...), uint64(r.Identity.Host), 10)
+	text = r.Guarantees.appendJSON(append(text, `},"guarantees":`...))
+	text = appendList(text, `,"weak":`, r.Weak)
+	text = strconv.AppendInt(append(text, `,"setupUs":`...), r.SetupUs, 10)
+	text = append(text, `,"end":`...)
+	return append(r.End.appendJSON(text), '}')
+}
+
 // ReportIdentity is the user a command ran as, inside and on the host.
 type ReportIdentity struct {
 	Inner uint32 `json:"inner"`
@@ -32,40 +51,56 @@ type ReportIdentity struct {
 // Holding says of each guarantee who holds it.
 type Holding map[Guarantee]Held
 
-// MarshalJSON gives an object with the guarantees in the order of their names. Every
-// record of a run has one, so this does without looking at types.
-func (h Holding) MarshalJSON() ([]byte, error) {
+// MarshalJSON gives an object with the guarantees in the order of their names.
+func (h Holding) MarshalJSON() ([]byte, error) { return h.appendJSON(nil), nil }
+
+func (h Holding) appendJSON(text []byte) []byte {
 	if h == nil {
-		return []byte("null"), nil
+		return append(text, "null"...)
 	}
-	names := make([]Guarantee, 0, len(h))
-	for name := range h {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq(make([]Guarantee, 0, len(h)), maps.Keys(h))
 	slices.Sort(names)
-	text := append(make([]byte, 0, 48*len(h)+2), '{')
+	text = append(text, '{')
 	for i, name := range names {
 		if i > 0 {
 			text = append(text, ',')
 		}
 		text = h[name].appendJSON(append(appendQuoted(text, string(name)), ':'))
 	}
-	return append(text, '}'), nil
+	return append(text, '}')
 }
 
 func (h Held) appendJSON(text []byte) []byte {
 	text = appendQuoted(append(text, `{"held":`...), string(h.Held))
-	for i, by := range h.By {
-		text = append(text, [...]string{`,"by":[`, `,`}[min(i, 1)]...)
-		text = appendQuoted(text, by)
-	}
-	if len(h.By) > 0 {
-		text = append(text, ']')
-	}
+	text = appendList(text, `,"by":`, h.By)
 	if h.Mode != "" {
 		text = appendQuoted(append(text, `,"mode":`...), h.Mode)
 	}
 	return append(text, '}')
+}
+
+func (e ReportEnd) appendJSON(text []byte) []byte {
+	text = appendQuoted(append(text, `{"cause":`...), string(e.Cause))
+	text = append(text, `,"killedBy":`...)
+	if e.KilledBy == nil {
+		text = append(text, "null"...)
+	} else {
+		text = appendQuoted(text, *e.KilledBy)
+	}
+	text = strconv.AppendInt(append(text, `,"survivors":`...), int64(e.Survivors), 10)
+	return append(text, '}')
+}
+
+// appendList writes a member that is left out when it is empty.
+func appendList(text []byte, member string, list []string) []byte {
+	if len(list) == 0 {
+		return text
+	}
+	text = append(text, member...)
+	for i, s := range list {
+		text = appendQuoted(append(text, "[,"[min(i, 1)]), s)
+	}
+	return append(text, ']')
 }
 
 // appendQuoted writes a string as encoding/json does.

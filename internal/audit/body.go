@@ -12,7 +12,7 @@ import (
 // what jsonx.Marshal gives: every call waits for this twice, so it does without looking
 // at types.
 func (r Record) body() ([]byte, error) {
-	b := bodyWriter{text: make([]byte, 0, 768)}
+	b := bodyWriter{text: make([]byte, 0, 2048)}
 	b.text = append(b.text, `"phase":`...)
 	b.quote(string(r.Phase))
 	for _, m := range [...]struct{ name, value string }{
@@ -48,7 +48,8 @@ func (r Record) body() ([]byte, error) {
 	b.number("queueMs", r.QueueMs)
 	b.string("policyHash", r.PolicyHash)
 	if r.Sandbox != nil {
-		b.value("sandbox", r.Sandbox)
+		b.member("sandbox")
+		b.text = r.Sandbox.AppendJSON(b.text)
 	}
 	b.limits(r.Limits)
 	if r.Client != nil {
@@ -144,7 +145,7 @@ func (b *bodyWriter) limits(l *Limits) {
 	b.text = append(b.text, '}')
 }
 
-// value writes what is rare, or has a form of its own.
+// value writes what is rare.
 func (b *bodyWriter) value(name string, v any) {
 	text, err := jsonx.Marshal(v)
 	if err != nil {

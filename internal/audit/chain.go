@@ -119,7 +119,11 @@ func (c *chain) append(bodies [][]byte, at time.Time) (int, error) {
 	if err := c.intact(); err != nil {
 		return 0, err
 	}
-	var text []byte
+	size := 0
+	for _, body := range bodies {
+		size += len(body) + maxStart
+	}
+	text := make([]byte, 0, size)
 	ends, heads := make([]int, len(bodies)), make([]digest, len(bodies))
 	head := c.head
 	for i, body := range bodies {

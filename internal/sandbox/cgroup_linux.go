@@ -83,7 +83,7 @@ func (h *cgroupHome) take(limit int64) (*cgroup, error) {
 
 // put gives back a cgroup whose processes are dead.
 func (h *cgroupHome) put(c *cgroup) error {
-	if c.killed.Load() || !childless(c.path) || (c.memory != nil && !c.memory.reusable()) {
+	if c.killed.Load() || !childless(c.path) || (c.memory != nil && !c.memory.reusable(false)) {
 		return c.remove()
 	}
 	h.mu.Lock()

@@ -213,12 +213,14 @@ func (g *memoryGroup) begin(limit int64) error {
 // reusable reports whether another call can have the cgroup: nobody lives in it or has
 // made another in it, nothing was counted that the next call would be blamed for, and
 // next to nothing is left of the last call's memory. Files in memory may outlive a call,
-// and what they take the next one would not have.
-func (g *memoryGroup) reusable() bool {
+// and what they take the next one would not have. To ask who lives in it can take as
+// long as to start a process, and need not be asked of one that is sealed: nobody of
+// its call lives any more, nor could they move anybody in.
+func (g *memoryGroup) reusable(sealed bool) bool {
 	const counted = 256 << 10 // what each processor may count ahead
 	left, err := g.used()
 	slack := 1<<20 + counted*int64(runtime.NumCPU())
-	return err == nil && left <= slack && g.fits(g.limit) && g.empty() && childless(g.path) &&
+	return err == nil && left <= slack && g.fits(g.limit) && (sealed || g.empty() && childless(g.path)) &&
 		counter(readAll(g.events), "oom_kill") == 0 && (g.kind == memoryCgroup1 || !g.reached("max"))
 }
 
@@ -306,8 +308,8 @@ func (h *memoryHome) make(limit int64) (*memoryGroup, error) {
 }
 
 // put gives back a cgroup whose processes are dead, or should be.
-func (h *memoryHome) put(g *memoryGroup) {
-	keep := g.reusable()
+func (h *memoryHome) put(g *memoryGroup, sealed bool) {
+	keep := g.reusable(sealed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if keep {
@@ -429,14 +431,15 @@ func (p *Process) leaveMemory() {
 	p.Shortage()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.memory.release()
+	sealed := p.plan.Containment == PIDNamespace && p.plan.Report.Guarantees[durward.Mem].Held == durward.HeldKernel
+	p.memory.release(sealed)
 	p.memory = nil
 }
 
-// release gives the cgroup back in the background: to ask who lives in it can take as
-// long as to start a process, and no answer waits for that. The home waits for the end.
-func (g *memoryGroup) release() {
+// release gives the cgroup back in the background: no answer waits for that. The home
+// waits for the end.
+func (g *memoryGroup) release(sealed bool) {
 	if g != nil && g.home != nil {
-		g.home.putting.Go(func() { g.home.put(g) })
+		g.home.putting.Go(func() { g.home.put(g, sealed) })
 	}
 }

@@ -47,7 +47,7 @@ func TestMemoryCgroupsAreUsedAgain(t *testing.T) {
 			t.Fatalf("the limit is %q, not %d: %v", text, limit, err)
 		}
 		paths = append(paths, g.path)
-		h.put(g)
+		h.put(g, false)
 	}
 	for _, path := range paths {
 		if path != paths[0] {
@@ -75,12 +75,12 @@ func TestMemoryCgroupThatIsNotEmpty(t *testing.T) {
 	}
 	path := g.path
 	moved := writeFile(filepath.Join(path, "cgroup.procs"), strconv.Itoa(sleeper.Process.Pid))
-	h.put(g)
+	h.put(g, false)
 	other, err := h.take(64 << 20)
 	if err != nil || moved != nil || other.path == path || !exists(path) {
 		t.Errorf("%v, %v: %s was given to another call", err, moved, path)
 	}
-	h.put(other)
+	h.put(other, false)
 	_ = sleeper.Process.Kill()
 	_ = sleeper.Wait() // it was killed
 	if err := h.close(); err != nil || exists(path) || exists(h.path) {
@@ -196,7 +196,7 @@ func TestMemoryCgroupThatIsTooFull(t *testing.T) {
 	}
 	path := g.path
 	g.leave(t, 768<<10)
-	h.put(g)
+	h.put(g, false)
 	small, err := h.take(little)
 	if err != nil {
 		t.Fatal(err)
@@ -207,9 +207,9 @@ func TestMemoryCgroupThatIsTooFull(t *testing.T) {
 	if large, err := h.take(much); err != nil || large.path != path {
 		t.Errorf("who would not notice was not given it: %v", err)
 	} else {
-		h.put(large)
+		h.put(large, false)
 	}
-	h.put(small)
+	h.put(small, false)
 	if err := h.close(); err != nil || exists(h.path) {
 		t.Fatalf("the home is left behind: %v", err)
 	}
@@ -230,7 +230,7 @@ func TestMemoryCgroupWithOthersInIt(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "[a", "b*"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	h.put(g)
+	h.put(g, false)
 	other, err := h.take(64 << 20)
 	if err != nil || other.path == path || exists(path) {
 		t.Errorf("%v: %s was given to another call, or is left", err, path)

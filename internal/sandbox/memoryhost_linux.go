@@ -182,7 +182,7 @@ func tryMemoryHome(h *memoryHome) (*memoryHome, error) {
 	g, err := h.take(4 * probeMemory)
 	if err == nil {
 		err = g.counts()
-		h.put(g)
+		h.put(g, false)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", h.kind, err), h.close())

@@ -264,7 +264,7 @@ func closeFDs(fds ...int) {
 
 func (s *starter) closeOwn() {
 	closeFDs(s.control, s.status)
-	s.memory.release()
+	s.memory.release(false)
 	if s.users != nil {
 		s.users.Close()
 	}
