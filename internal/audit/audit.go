@@ -219,7 +219,7 @@ func (l *Log) openOwn(dir string) error {
 		if err != nil {
 			return err
 		}
-		l.chain, err = newChain(path, f, 0, digest{}, "")
+		l.chain, err = newChain(path, f, 0, digest{}, 0)
 		return err
 	}
 }
@@ -249,7 +249,7 @@ func fresh(path string) (*chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newChain(path, f, 0, digest{}, "")
+	return newChain(path, f, 0, digest{}, 0)
 }
 
 // File is the path of the active file.

@@ -39,8 +39,8 @@ type chain struct {
 	head digest
 	// size counts the bytes of the whole lines of the active file.
 	size int64
-	// day is the UTC day of the last record of the active file.
-	day string
+	// day is the UTC day of the last record of the active file; zero before the first.
+	day day
 	// ragged is set while bytes that are no whole line may stand behind size.
 	ragged bool
 	// looked is when the log's name was last seen to lead to the file.
@@ -50,6 +50,11 @@ type chain struct {
 // lookEvery is how long nobody looks whether the file still has the log's name. That it
 // has not been removed, cut or added to is seen each time.
 const lookEvery = time.Millisecond
+
+// A day is a day in UTC; the first one of 1970 is 1, and zero is none.
+type day int64
+
+func dayOf(t time.Time) day { return day(t.Unix()/(24*60*60)) + 1 }
 
 // create makes and locks a new active file.
 func create(path string) (*os.File, error) {
@@ -105,12 +110,12 @@ func stillThere(f *os.File, path string) error {
 }
 
 // newChain is the writing end of a file whose content is described by the arguments.
-func newChain(path string, f *os.File, seq uint64, head digest, day string) (*chain, error) {
+func newChain(path string, f *os.File, seq uint64, head digest, last day) (*chain, error) {
 	id, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	return &chain{path: path, file: f, id: id, seq: seq, head: head, size: id.Size(), day: day}, nil
+	return &chain{path: path, file: f, id: id, seq: seq, head: head, size: id.Size(), day: last}, nil
 }
 
 // append writes bodies as the next records, in one write, and gives how many of them
@@ -137,7 +142,7 @@ func (c *chain) append(bodies [][]byte, at time.Time) (int, error) {
 	whole := sort.SearchInts(ends, n+1)
 	if whole > 0 {
 		c.seq, c.head, c.size = c.seq+uint64(whole), heads[whole-1], c.size+int64(ends[whole-1])
-		c.day = at.UTC().Format(time.DateOnly)
+		c.day = dayOf(at)
 	}
 	if err != nil {
 		c.ragged = true
@@ -187,7 +192,7 @@ func (c *chain) trim() error {
 
 // due reports whether the next record belongs into a new segment.
 func (c *chain) due(next int, maxBytes int64, at time.Time) bool {
-	return c.size > 0 && (c.size+int64(next) > maxBytes || c.day != at.UTC().Format(time.DateOnly))
+	return c.size > 0 && (c.size+int64(next) > maxBytes || c.day != dayOf(at))
 }
 
 // rotate closes the active segment under a new name, begins the next one and gives the
@@ -220,7 +225,7 @@ func (c *chain) begin(before segment, doomed []segment, at time.Time) (*chain, e
 	if err != nil {
 		return nil, err
 	}
-	next, err := newChain(c.path, f, c.seq, c.head, "")
+	next, err := newChain(c.path, f, c.seq, c.head, 0)
 	if err == nil {
 		err = next.follow(before, doomed, at)
 	}

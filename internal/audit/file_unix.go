@@ -37,15 +37,16 @@ func tryLock(f *os.File, shared bool) (bool, error) {
 	return err == nil, err
 }
 
-// onDescriptor runs do while f cannot be closed.
+// onDescriptor runs do while f cannot be closed. On a file that is closed already it
+// gives [os.ErrClosed].
 func onDescriptor(f *os.File, do func(fd int) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = ignoringEINTR(func() error { return do(int(fd)) }) }); err != nil {
-		return err
+	if raw.Control(func(fd uintptr) { failed = ignoringEINTR(func() error { return do(int(fd)) }) }) != nil {
+		return os.ErrClosed // nothing else keeps do from being run, and package os has no name for it here
 	}
 	return failed
 }

@@ -321,6 +321,18 @@ func TestManyWritersShareOneChain(t *testing.T) {
 	}
 }
 
+// A rotation may close the segment that is just being synced. The log goes on.
+func TestAClosedSegmentNeedsNoSync(t *testing.T) {
+	l := opened(t, private(t), Options{})
+	l.mu.Lock()
+	file := l.chain.file
+	l.mu.Unlock()
+	must(t, l.Close())
+	if err := syncData(file); !errors.Is(err, os.ErrClosed) {
+		t.Fatalf("the sync of a closed segment: %v", err)
+	}
+}
+
 func TestIntentIsInTheFileWhenItReturns(t *testing.T) {
 	l := opened(t, private(t), Options{})
 	for i := range 10 {

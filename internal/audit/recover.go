@@ -90,7 +90,7 @@ func quickly(path string, f *os.File, head Head) (*chain, bool) {
 	if err != nil || r.Seq != head.Seq {
 		return nil, false
 	}
-	c, err := newChain(path, f, r.Seq, digestOf(text), r.TS.UTC().Format(time.DateOnly))
+	c, err := newChain(path, f, r.Seq, digestOf(text), dayOf(r.TS.Time))
 	return c, err == nil
 }
 
@@ -149,7 +149,7 @@ func (c *chain) seal(torn line, at time.Time) error {
 	if _, err := c.file.Write(text); err != nil {
 		return errors.Join(err, c.file.Truncate(c.size+size))
 	}
-	c.seq, c.head, c.size, c.day = c.seq+1, head, c.size+size+int64(len(text)), at.UTC().Format(time.DateOnly)
+	c.seq, c.head, c.size, c.day = c.seq+1, head, c.size+size+int64(len(text)), dayOf(at)
 	return nil
 }
 

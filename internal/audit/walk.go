@@ -62,7 +62,7 @@ type walk struct {
 	// first is the sequence number of the first record read, 0 before it; day is the
 	// date of the last one.
 	first, records uint64
-	day            string
+	day            day
 	file           string // of the line before
 	// lost names the segment before the oldest one, pruned those that were removed
 	// by the log itself.
@@ -263,7 +263,7 @@ func (w *walk) accept(l line) error {
 	if w.first == 0 {
 		w.first = r.Seq
 	}
-	w.seq, w.hash, w.file, w.day = r.Seq, l.hash, l.file, r.TS.UTC().Format("2006-01-02")
+	w.seq, w.hash, w.file, w.day = r.Seq, l.hash, l.file, dayOf(r.TS.Time)
 	w.at = place{file: l.file, line: l.number, offset: l.offset, seq: r.Seq}
 	w.records++
 	w.note(r)

@@ -1,6 +1,7 @@
 package httpedge
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -26,10 +27,19 @@ func NeedJSON(r *http.Request, absentOK bool) error {
 	if len(types) != 1 {
 		return refused(durward.BadContentType, fmt.Sprintf("%d content types", len(types)))
 	}
-	if media, _, err := mime.ParseMediaType(types[0]); err != nil || media != "application/json" {
+	if !isJSON(types[0]) {
 		return refused(durward.BadContentType, "content type "+clip(types[0]))
 	}
 	return nil
+}
+
+func isJSON(contentType string) bool {
+	const want = "application/json"
+	if contentType == want { // as most write it
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == want
 }
 
 // ReadBody reads the whole body. One over maxBytes (zero means 1 MiB) is refused with
@@ -46,14 +56,17 @@ func ReadBody(r *http.Request, maxBytes int64) ([]byte, error) {
 	if r.ContentLength > maxBytes {
 		return nil, tooLarge(maxBytes)
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBytes+1))
+	// Room is made for what was announced, within reason: nothing of it may ever come.
+	room := min(max(r.ContentLength, 0)+bytes.MinRead, usualBodyBytes)
+	body := bytes.NewBuffer(make([]byte, 0, room))
+	_, err := body.ReadFrom(io.LimitReader(r.Body, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, bodyError(err)
-	case int64(len(body)) > maxBytes:
+	case int64(body.Len()) > maxBytes:
 		return nil, tooLarge(maxBytes)
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 func tooLarge(limit int64) error {

@@ -48,6 +48,7 @@ type Options struct {
 
 const (
 	defaultBodyBytes = 1 << 20
+	usualBodyBytes   = 4 << 10
 	// closeWait is how long connections may take to end by themselves, with nothing
 	// left to run on them.
 	closeWait = time.Second

@@ -37,8 +37,10 @@ func (d *door) run(w http.ResponseWriter, r *http.Request) error {
 
 // endOf tells a call that we cut short from one whose client went away.
 func endOf(request context.Context, err error) error {
-	ours := request.Err() == nil || durward.ReasonOf(context.Cause(request)) == durward.ShuttingDown
-	if durward.ReasonOf(err) != durward.CallCancelled || !ours {
+	if durward.ReasonOf(err) != durward.CallCancelled {
+		return err
+	}
+	if request.Err() != nil && durward.ReasonOf(context.Cause(request)) != durward.ShuttingDown {
 		return err
 	}
 	return &durward.Error{Reason: durward.ShuttingDown, Op: "run", Retry: true, Hint: "try again after the restart", Err: err}
