@@ -33,7 +33,8 @@ func Check(ctx context.Context, c Config) (loaded int, found []Finding, err erro
 		return 0, nil, err
 	}
 	defer local.Close()
-	if _, err := c.policy(local.Root()); err != nil {
+	operator, err := c.policy(local.Root())
+	if err != nil {
 		return 0, nil, err
 	}
 	paths, err := local.List(ctx)
@@ -50,7 +51,8 @@ func Check(ctx context.Context, c Config) (loaded int, found []Finding, err erro
 			loaded++
 		}
 	}
-	return loaded, found, nil
+	idle, err := c.checkComponents(ctx, local, operator.Grant())
+	return loaded, append(found, idle...), err
 }
 
 // checkFile looks at one file. One that went away meanwhile has no findings.

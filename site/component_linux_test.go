@@ -3,7 +3,10 @@
 package site_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,8 +19,25 @@ import (
 // component gives a block whose code is replaced by what it prints.
 func component(code string) string { return "```component\n" + code + "\n```" }
 
-func living(files map[string]string) setup {
-	return setup{files: files, config: func(c *site.Config) { c.Components = true }}
+// living has components run, by another user than ours, who can make files beside the
+// pages and write none of these.
+func living(files map[string]string, config ...func(*site.Config)) setup {
+	return setup{files: files, open: true, config: func(c *site.Config) {
+		c.Components, c.Sandbox = true, site.Sandbox{}
+		for _, change := range config {
+			change(c)
+		}
+	}}
+}
+
+// alone reports that nobody but ourselves can run commands here, so that no component
+// is run; see TestComponentsOfOurOwnPages.
+func alone(t *testing.T) bool {
+	if os.Geteuid() == 0 {
+		return false
+	}
+	t.Log("only a runtime that is root runs commands as somebody else")
+	return true
 }
 
 // Unless they are turned on, components are text like any other.
@@ -36,6 +56,9 @@ func TestComponentsAreOff(t *testing.T) {
 
 // What a component prints takes its place, and what it fails with is told in fixed words.
 func TestComponents(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	long := strings.Repeat("ü", 128) // 256 bytes
 	tests := map[string]struct{ code, want string }{
 		"output":                {"echo a; echo b; echo; echo err >&2", "a\nb"},
@@ -61,9 +84,7 @@ func TestComponents(t *testing.T) {
 	for name, test := range tests {
 		files["sub/"+name+".md"] = "before\n" + component(test.code) + "\nafter\n"
 	}
-	r := start(t, setup{files: files, config: func(c *site.Config) {
-		c.Components, c.Env, c.Limits.OutputBytes = true, map[string]string{"KEY": "k"}, 1000
-	}})
+	r := start(t, living(files, func(c *site.Config) { c.Env, c.Limits.OutputBytes = map[string]string{"KEY": "k"}, 1000 }))
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := r.ask(get("/sub/" + strings.ReplaceAll(name, " ", "%20")))
@@ -99,6 +120,9 @@ func TestNoComponents(t *testing.T) {
 
 // A HEAD runs nothing, a GET runs each component and records it, and a POST cannot.
 func TestWhoRunsComponents(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	r := start(t, living(map[string]string{"README.md": page("[ls]") + component("touch ran; echo x") + "\n" + component("exit 1") + "\n"}))
 	head := r.ask(request{method: "HEAD", target: "/"})
 	if head.StatusCode != 200 || head.Header.Get("Cache-Control") != "no-store" || r.has("ran") || len(r.book.take()) > 0 {
@@ -131,6 +155,9 @@ func TestWhoRunsComponents(t *testing.T) {
 
 // Four components run at a time, 32 in all.
 func TestManyComponents(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	code := `mktemp -d begun.XXXXXX >/dev/null
 until [ $(ls -d begun.* | wc -l) -ge 4 ]; do sleep 0.01; done
 begun=$(ls -d begun.* | wc -l); echo $((begun - $(ls -d ended.* 2>/dev/null | wc -l)))
@@ -155,10 +182,13 @@ mktemp -d ended.XXXXXX >/dev/null`
 // A component that takes too long is over, with all it started, when the page is given;
 // the rest of the page is there.
 func TestSlowComponents(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	m := newMarker()
 	text := component("setsid sleep "+string(m)+" & sleep "+string(m)) + "\n" + component("echo quick") + "\n"
 	for _, limit := range []time.Duration{0, 3 * time.Second} {
-		r := start(t, setup{files: map[string]string{"README.md": text}, config: func(c *site.Config) { c.Components, c.Limits.Timeout = true, limit }})
+		r := start(t, living(map[string]string{"README.md": text}, func(c *site.Config) { c.Limits.Timeout = limit }))
 		shown := "5s"
 		if limit > 0 {
 			shown = "3s"
@@ -179,10 +209,11 @@ func TestSlowComponents(t *testing.T) {
 
 // Of a query, a component sees what its page lists, below the server's own variables.
 func TestQueryVariables(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	text := "---\nenv: [NAME, KEY, PATH, LD_X, PGHOST]\n---\n" + component(`echo "$NAME|$KEY|$OTHER|$LD_X|$PGHOST|$PATH"`) + "\n"
-	r := start(t, setup{files: map[string]string{"README.md": text, "plain.md": "# x"}, config: func(c *site.Config) {
-		c.Components, c.Env = true, map[string]string{"KEY": "server"}
-	}})
+	r := start(t, living(map[string]string{"README.md": text, "plain.md": "# x"}, func(c *site.Config) { c.Env = map[string]string{"KEY": "server"} }))
 	a := r.ask(get("/?NAME=a%20b&KEY=mine&OTHER=x&PATH=/evil&LD_X=x&PGHOST=h"))
 	if want := "a b|server|||h|/usr/local/bin:/usr/bin:/bin\n"; !strings.HasSuffix(a.body, want) {
 		t.Errorf("%q, want %q", a.body, want)
@@ -201,6 +232,9 @@ func TestQueryVariables(t *testing.T) {
 
 // People see what components print, as text that cannot act.
 func TestComponentsForPeople(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	r := start(t, living(map[string]string{"README.md": component("echo '<script>alert(1)</script>'; echo '*x*'") + "\n"}))
 	a := r.ask(get("/").with("Accept", "text/html"))
 	if strings.Contains(a.body, "<script") || !strings.Contains(a.body, "<em>x</em>") || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Content-Security-Policy") == "" {
@@ -210,6 +244,9 @@ func TestComponentsForPeople(t *testing.T) {
 
 // A component that cannot be recorded is not run, and its page is read nevertheless.
 func TestUnrecordedComponents(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	r := start(t, living(map[string]string{"README.md": "# x\n" + component("touch ran") + "\n"}))
 	r.book.fill()
 	a := r.ask(get("/"))
@@ -220,6 +257,9 @@ func TestUnrecordedComponents(t *testing.T) {
 
 // Components whose client goes away end.
 func TestComponentsOfAClientThatIsGone(t *testing.T) {
+	if alone(t) {
+		return
+	}
 	m := newMarker()
 	r := start(t, living(map[string]string{"README.md": strings.Repeat(component("setsid sleep "+string(m)+" & sleep "+string(m))+"\n", 8)}))
 	c := r.send(get("/"))
@@ -229,5 +269,92 @@ func TestComponentsOfAClientThatIsGone(t *testing.T) {
 	within(t, patience, "they are dead", func() bool { return m.alive() == 0 })
 	if took := time.Since(began); took > soon {
 		t.Errorf("it took %s", took)
+	}
+}
+
+// A page that its own commands could write is shown as it is: nobody gets a shell by
+// writing one.
+func TestComponentsOfOurOwnPages(t *testing.T) {
+	text := "# x\n" + component("touch ran") + "\n"
+	for name, change := range map[string]func(*site.Config){
+		"the commands run as ourselves": func(c *site.Config) { c.Sandbox = unconfined(t) },
+		"the built-in policy":           nil,
+	} {
+		if change == nil && os.Geteuid() == 0 {
+			continue // runs them as somebody else
+		}
+		r := start(t, setup{files: map[string]string{"README.md": text}, config: func(c *site.Config) {
+			c.Components = true
+			if change != nil {
+				change(c)
+			}
+		}})
+		if a := r.ask(get("/")); a.StatusCode != 200 || a.body != text || r.has("ran") || len(r.book.take()) > 0 {
+			t.Errorf("%s: %d %q", name, a.StatusCode, a.body)
+		}
+	}
+}
+
+// What a command makes of the site while it is served does not run.
+func TestComponentsThatSomebodyPutThere(t *testing.T) {
+	if alone(t) {
+		return
+	}
+	const commandUser = 65533
+	mine := "# mine\n" + component("echo mine") + "\n"
+	other := "# other\n" + component("touch ran; echo other") + "\n"
+	place := func(r *running, name, text string, mode os.FileMode, uid int) {
+		path := filepath.Join(r.root, name)
+		if err := errors.Join(os.WriteFile(path+".new", []byte(text), mode), os.Chmod(path+".new", mode), os.Chown(path+".new", uid, uid), os.Rename(path+".new", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(r *running)
+		file   string
+		runs   bool
+	}{
+		"nothing":                              {func(*running) {}, "a.md", true},
+		"a new page of the commands' user":     {func(r *running) { place(r, "new.md", other, 0o644, commandUser) }, "new.md", false},
+		"a new page of ours":                   {func(r *running) { place(r, "new.md", other, 0o644, 0) }, "new.md", false},
+		"a page that was replaced by the user": {func(r *running) { place(r, "a.md", other, 0o644, commandUser) }, "a.md", false},
+		"a page that was replaced by another":  {func(r *running) { place(r, "a.md", other, 0o644, 0) }, "a.md", false},
+		"a page that all may write now":        {func(r *running) { must(t, os.Chmod(filepath.Join(r.root, "a.md"), 0o666)) }, "a.md", false},
+		"a page that was given away":           {func(r *running) { must(t, os.Chown(filepath.Join(r.root, "a.md"), commandUser, 0)) }, "a.md", false},
+		"a page that its group may write now": {func(r *running) {
+			path := filepath.Join(r.root, "a.md")
+			must(t, errors.Join(os.Chown(path, 0, commandUser), os.Chmod(path, 0o664)))
+		}, "a.md", false},
+		"a page that another group may write": {func(r *running) { must(t, os.Chmod(filepath.Join(r.root, "a.md"), 0o664)) }, "a.md", true},
+		"a link to a page":                    {func(r *running) { must(t, os.Symlink("a.md", filepath.Join(r.root, "link.md"))) }, "link.md", true},
+		"a link to a file that is no page":    {func(r *running) { must(t, os.Symlink("a.txt", filepath.Join(r.root, "link.md"))) }, "link.md", false},
+		"a page that its author wrote over": {func(r *running) {
+			must(t, os.WriteFile(filepath.Join(r.root, "a.md"), []byte(mine), 0o644))
+		}, "a.md", true},
+		"a page that its author replaced, where nobody else could": {func(r *running) {
+			must(t, os.Chmod(r.root, 0o755))
+			place(r, "shut/a.md", mine, 0o644, 0)
+		}, "shut/a.md", true},
+		"a page that came where nobody else could": {func(r *running) { place(r, "shut/b.md", mine, 0o644, 0) }, "shut/b.md", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, living(map[string]string{"a.md": mine, "a.txt": mine, "shut/a.md": mine}))
+			must(t, os.Chmod(filepath.Join(r.root, "shut"), 0o755))
+			test.change(r)
+			a := r.ask(get("/" + test.file))
+			if ran := strings.HasPrefix(a.body, "# mine\nmine\n"); a.StatusCode != 200 || ran != test.runs || r.has("ran") {
+				t.Errorf("%d %q", a.StatusCode, a.body)
+			}
+			if n := len(r.book.take()); (n > 0) != test.runs {
+				t.Errorf("%d records", n)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -31,7 +31,9 @@ const patience = 20 * time.Second
 type setup struct {
 	// files are the files of the site by their paths; a text that begins with "-> " is
 	// the target of a link, and a path that ends in "/" a directory.
-	files   map[string]string
+	files map[string]string
+	// open lets everybody make files in the directories of the site.
+	open    bool
 	config  func(*site.Config)
 	options []site.Option
 	edge    httpedge.Options
@@ -61,6 +63,9 @@ func unconfined(t testing.TB) site.Sandbox {
 func start(t testing.TB, s setup) *running {
 	t.Helper()
 	r := &running{t: t, root: plant(t, s.files), book: &book{}}
+	if s.open {
+		throwOpen(t, r.root)
+	}
 	c := site.Config{Root: r.root, Sandbox: unconfined(t)}
 	if s.config != nil {
 		s.config(&c)
@@ -88,6 +93,20 @@ func start(t testing.TB, s setup) *running {
 		}
 	})
 	return r
+}
+
+// throwOpen lets everybody make files in a directory and in all below it.
+func throwOpen(t testing.TB, root string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o777)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // plant makes the files of a site, in a directory that everybody may look into.

@@ -114,6 +114,9 @@ type builder struct {
 	middleware []Middleware
 
 	root    string // physical; empty where pages come from elsewhere
+	local   *content.Local
+	engine  *process.Engine // nil where an embedding program runs commands
+	live    func(*content.Content) bool
 	closers []io.Closer
 }
 
@@ -162,7 +165,7 @@ func (b *builder) openRoot() error {
 		return err
 	}
 	b.closers = append(b.closers, local)
-	b.resolver, b.root = local, local.Root()
+	b.resolver, b.local, b.root = local, local, local.Root()
 	return nil
 }
 
@@ -187,6 +190,7 @@ func (b *builder) openPrograms() error {
 		return nil
 	}
 	engine := process.New(process.Options{})
+	b.engine = engine
 	b.closers = append(b.closers, engine)
 	b.programs = engine
 	return nil
@@ -195,6 +199,9 @@ func (b *builder) openPrograms() error {
 func (b *builder) runtime() (*core.Runtime, error) {
 	operator, err := b.config.policy(b.root)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.seal(operator.Grant()); err != nil {
 		return nil, err
 	}
 	engine := &page.Engine{Programs: b.programs, BuiltIn: map[string]core.Engine{}}
@@ -210,7 +217,7 @@ func (b *builder) runtime() (*core.Runtime, error) {
 		engine.BuiltIn["curl"] = fetch.New(fetch.Options{Ports: b.config.HTTP.Ports})
 	}
 	return core.New(core.Options{
-		Source: pages.New(b.resolver, pages.Options{Root: b.root, Vars: b.config.Env, AllowEnv: b.config.AllowEnv}),
+		Source: pages.New(b.resolver, pages.Options{Root: b.root, Vars: b.config.Env, AllowEnv: b.config.AllowEnv, Live: b.live}),
 		Policy: pages.Rules{
 			Operator: operator, Env: b.config.Env, Path: b.config.Path,
 			NoGuard: b.config.NoArgumentGuard, Components: b.config.Components, Fetches: b.config.HTTP.Enabled,
@@ -242,6 +249,7 @@ func (b *builder) door(runtime *core.Runtime) (http.Handler, error) {
 		o.Rules.Authenticate = b.config.Tokens.tokens().Authenticate
 	}
 	if b.config.Components {
+		o.Live = b.live
 		o.Components, o.ComponentTime = components, min(doorsite.ComponentTime, b.wall())
 	}
 	return doorsite.New(o)

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/durward/durward"
@@ -51,17 +52,20 @@ type Content struct {
 	// Key changes whenever the content may have changed. Without a key nobody can tell.
 	Key string
 
-	// dir finds Dir where that is worth asking for only now and then.
-	dir func() (string, error)
+	// physical finds the file's physical path where there is one, which is worth asking
+	// for only now and then; file is its device and inode.
+	physical func() (string, error)
+	file     [2]uint64
 }
 
 // WorkingDir gives the absolute directory in which commands of the page run, while Body
 // is open. Without one, which is "", none do.
 func (c *Content) WorkingDir() (string, error) {
-	if c.dir != nil {
-		return c.dir()
+	if c.physical == nil {
+		return c.Dir, nil
 	}
-	return c.Dir, nil
+	physical, err := c.physical()
+	return filepath.Dir(physical), err
 }
 
 // ReadAll reads the whole file. One of more than most bytes has reason MaxFileBytes.

@@ -113,10 +113,7 @@ func (l *Local) open(name string) (*Content, error) {
 	}
 	return &Content{
 		Body: f, Path: name, Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info, time.Now()),
-		dir: func() (string, error) {
-			physical, err := l.pathOf(f, name)
-			return filepath.Dir(physical), err
-		},
+		physical: func() (string, error) { return l.pathOf(f, name) }, file: [2]uint64{f.Info.Device, f.Info.Inode},
 	}, nil
 }
 

@@ -59,6 +59,21 @@ func fixed(i durward.Identity, h Host) (identity, error) {
 	return id, nil
 }
 
+// UserOf says whom the commands of a grant run as in a directory: their user id and all
+// their groups.
+func UserOf(g durward.Grant, h Host, dir *os.File) (uid uint32, gids []uint32, err error) {
+	id, err := identify(g, h, dir)
+	if err != nil || id.change {
+		return id.uid, []uint32{id.gid}, err
+	}
+	groups, err := os.Getgroups()
+	gids = append(gids, id.gid)
+	for _, g := range groups {
+		gids = append(gids, uint32(g))
+	}
+	return id.uid, gids, err
+}
+
 // owner is the owner of the working directory, or the dedicated id where that is root.
 func owner(dir *os.File) identity {
 	id := identity{uid: dedicatedID, gid: dedicatedID, change: true}

@@ -110,7 +110,7 @@ func (d *door) raw(c *content.Content) (reading, error) {
 	if !utf8.Valid(document) {
 		kind = kindBinary
 	}
-	if d.Components != nil && len(d.Components(document)) > 0 {
+	if d.Components != nil && len(d.Components(document)) > 0 && (d.Live == nil || d.Live(c)) {
 		return reading{body: document, kind: kind, live: true}, nil // the next answer may be another one
 	}
 	in := newReading(document, kind, c.Key, c.ModTime)

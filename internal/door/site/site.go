@@ -37,6 +37,8 @@ type Options struct {
 	// Components finds the blocks of a page that are replaced by the output of their
 	// code. Nil serves them as they are written.
 	Components func(document []byte) []Component
+	// Live tells of which pages the components are run. Nil is all.
+	Live func(*content.Content) bool
 	// ComponentTime is what a component gets; no more than policy gives a call. Zero
 	// means [ComponentTime].
 	ComponentTime time.Duration

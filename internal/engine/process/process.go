@@ -58,6 +58,17 @@ func (e *Engine) Enforces() []durward.GrantField {
 	return []durward.GrantField{durward.FieldEnv, durward.FieldIdentity, durward.FieldLimits}
 }
 
+// User says whom the commands of a grant run as in a directory: their user id and all
+// their groups.
+func (e *Engine) User(g durward.Grant, dir string) (uid uint32, gids []uint32, err error) {
+	f, err := openDir(dir)
+	if err != nil {
+		return 0, nil, dirError(dir, err)
+	}
+	defer f.Close()
+	return sandbox.UserOf(g, e.host(), f)
+}
+
 // Prepare opens the directory and the program, judges them, and compiles the plan.
 func (e *Engine) Prepare(_ context.Context, _ durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {

@@ -93,7 +93,7 @@ func (r Rules) judge(page *Page, c durward.Call) (verdict, error) {
 
 func (r Rules) judgeComponent(page *Page, c durward.Call) (verdict, error) {
 	if !r.Components || !page.hasComponent(c.Argv) {
-		return verdict{}, &durward.Error{Reason: durward.CommandNotAllowed, Op: "decide", Rule: "components", Hint: "turn components on, or remove the block"}
+		return verdict{}, &durward.Error{Reason: durward.CommandNotAllowed, Op: "decide", Rule: "components", Hint: "turn components on, for a page that its commands cannot write, or remove the block"}
 	}
 	env, err := requested(listed(c.Env, page.frontmatter.Env), page.allows())
 	return verdict{"components", durward.Position{File: page.Path}, env}, err

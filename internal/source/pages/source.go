@@ -26,6 +26,8 @@ type Options struct {
 	Vars map[string]string
 	// AllowEnv names the reserved variables that a request may set on every page.
 	AllowEnv []string
+	// Live tells of which pages the components are run. Nil is all.
+	Live func(*content.Content) bool
 }
 
 // A Source offers each file of a site as a tool, called by "/" and a path that leads to
@@ -107,6 +109,9 @@ func (s *Source) page(ctx context.Context, path string) (*Page, error) {
 	dir, err := c.WorkingDir()
 	if err != nil {
 		return nil, err
+	}
+	if len(p.components) > 0 && s.options.Live != nil && !s.options.Live(c) {
+		p.components = nil
 	}
 	return &Page{
 		Path: c.Path, Dir: dir, Root: s.options.Root,

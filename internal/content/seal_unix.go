@@ -1,0 +1,127 @@
+//go:build unix
+
+package content
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A User is somebody who may be able to write files.
+type User struct {
+	UID uint32
+	// GIDs are all groups of the user's.
+	GIDs []uint32
+}
+
+// A Seal knows the pages that were there when it was made and that the user of their
+// commands could not write. It may be used from any goroutine.
+type Seal struct {
+	local *Local
+	user  func(dir string) (User, error)
+	// pages are the files by their physical paths.
+	pages map[string]id
+}
+
+// id is the device and inode of a file.
+type id = [2]uint64
+
+// Seal looks at all pages, which are the files that end in .md. To user it gives the
+// directory in which the commands of a page run; where that fails the page is taken for
+// one that can be written.
+func (l *Local) Seal(ctx context.Context, user func(dir string) (User, error)) (*Seal, error) {
+	s := &Seal{local: l, user: user, pages: map[string]id{}}
+	paths, err := l.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		if !strings.HasSuffix(path, ".md") {
+			continue
+		}
+		c, err := l.open(path)
+		if err != nil {
+			continue // it went away
+		}
+		if physical, file, _, ok := s.unwritable(c); ok {
+			s.pages[physical] = file
+		}
+		c.Body.Close()
+	}
+	return s, nil
+}
+
+// Holds reports whether a page is a sealed one, and its user cannot write it now either.
+// One that the user could have put in its place, in a directory that is theirs to write,
+// must still be the same file.
+func (s *Seal) Holds(c *Content) bool {
+	physical, file, replaceable, ok := s.unwritable(c)
+	was, sealed := s.pages[physical]
+	return ok && sealed && (!replaceable || file == was)
+}
+
+// unwritable tells whether the user of a page's commands cannot write it, where and what
+// it is, and whether that user can write a directory on the way to it.
+func (s *Seal) unwritable(c *Content) (physical string, file id, replaceable, ok bool) {
+	if c.physical == nil || !strings.HasSuffix(c.Path, ".md") {
+		return "", id{}, false, false
+	}
+	physical, err := c.physical()
+	if err != nil {
+		return "", id{}, false, false
+	}
+	user, err := s.user(filepath.Dir(physical))
+	if err != nil {
+		return "", id{}, false, false
+	}
+	below, err := filepath.Rel(s.local.physical, physical)
+	if err != nil {
+		return "", id{}, false, false
+	}
+	at := s.local.physical
+	for _, name := range append([]string{""}, strings.Split(below, "/")...) {
+		at = filepath.Join(at, name)
+		can, found, err := user.canWrite(at)
+		switch {
+		case err != nil:
+			return "", id{}, false, false
+		case at == physical:
+			return physical, found, replaceable, !can && found == c.file
+		}
+		replaceable = replaceable || can
+	}
+	return "", id{}, false, false
+}
+
+// canWrite reports whether the user can write a file or directory: is allowed to, or can
+// allow it to themselves, as its owner and root can.
+func (u User) canWrite(path string) (bool, id, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false, id{}, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return false, id{}, errors.ErrUnsupported
+	}
+	file := id{uint64(st.Dev), st.Ino}
+	mode := info.Mode().Perm()
+	if u.UID == 0 || u.UID == st.Uid || mode&0o002 != 0 {
+		return true, file, nil
+	}
+	// With an access list, the bits of the group are the most that it gives to anybody.
+	byGroup := mode&0o020 != 0 && (slices.Contains(u.GIDs, st.Gid) || hasAccessList(path))
+	return byGroup, file, nil
+}
+
+func hasAccessList(path string) bool {
+	n, err := unix.Lgetxattr(path, "system.posix_acl_access", nil)
+	return err == nil && n > 0 || err == unix.EACCES || err == unix.EPERM
+}
