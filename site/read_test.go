@@ -168,8 +168,12 @@ func TestGuideAndIcon(t *testing.T) {
 		t.Errorf("the guide is %q", a.body)
 	}
 	for _, target := range []string{"/favicon.ico", "/favicon.svg"} {
-		if a := own.ask(get(target)); a.body != "<svg>mine</svg>" || a.Header.Get("Content-Type") != "image/svg+xml" {
+		a := own.ask(get(target))
+		if a.body != "<svg>mine</svg>" || a.Header.Get("Content-Type") != "image/svg+xml" {
 			t.Errorf("%s: %q", target, a.body)
+		}
+		if csp := a.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") || strings.Contains(csp, "script-src") {
+			t.Errorf("%s: a script in it runs in the name of the site: %q", target, csp)
 		}
 	}
 }

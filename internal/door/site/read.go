@@ -52,6 +52,7 @@ func (d *door) favicon(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	w.Header().Set("Content-Security-Policy", render.ContentSecurityPolicy) // opened by itself, an SVG is a page with scripts
 	serve(w, r, newReading(icon, "image/svg+xml", "", time.Time{}))
 	return nil
 }
