@@ -157,7 +157,7 @@ func (d *door) file(w http.ResponseWriter, r *http.Request, c *content.Content) 
 		return nil
 	}
 	in.head(w)
-	http.ServeContent(w, r, "", in.modified, c.Body)
+	http.ServeContent(w, r, "", undated, c.Body)
 	return nil
 }
 
@@ -204,10 +204,9 @@ func wholeRunes(text []byte, last bool) int {
 
 // A reading is what a GET gives. Its body is shared and never changes.
 type reading struct {
-	body     []byte
-	kind     string
-	modified time.Time
-	live     bool // made for this request alone
+	body []byte
+	kind string
+	live bool // made for this request alone
 	// header holds what all answers with this body say.
 	header map[string][]string
 }
@@ -215,7 +214,7 @@ type reading struct {
 // newReading makes a reading that changes with its key; without one only the body, if
 // there is one, tells it from the next version.
 func newReading(body []byte, kind, key string, modified time.Time) reading {
-	in := reading{body: body, kind: kind, modified: modified, header: map[string][]string{"Cache-Control": {"no-cache"}}}
+	in := reading{body: body, kind: kind, header: map[string][]string{"Cache-Control": {"no-cache"}}}
 	told := []byte(key)
 	if key == "" {
 		told = body
@@ -252,8 +251,12 @@ func serve(w http.ResponseWriter, r *http.Request, in reading) {
 		return
 	}
 	w.Header().Del("Content-Length") // of a part it is another one
-	http.ServeContent(w, r, "", in.modified, bytes.NewReader(in.body))
+	http.ServeContent(w, r, "", undated, bytes.NewReader(in.body))
 }
+
+// undated makes the tag alone decide whether a client has a version already. A date
+// cannot: it knows seconds only, and an older file may have taken a newer one's place.
+var undated time.Time
 
 // asksNothing reports whether a request wants all of the body, whatever it has
 // already.
