@@ -5,8 +5,10 @@ package site
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -135,6 +137,9 @@ func TestHiddenFilesAreNotListed(t *testing.T) {
 	write(t, filepath.Join(dir, "README.md"), "---\ntools: [[glob, \"*\", ;]]\n---\n")
 	file := write(t, filepath.Join(dir, "site.toml"), "[auth]\ntoken_file = \"token\"\n")
 	write(t, filepath.Join(dir, "token"), "abc")
+	if err := errors.Join(os.Symlink("site.toml", filepath.Join(dir, "link.toml")), os.Link(file, filepath.Join(dir, "hard.toml"))); err != nil {
+		t.Fatal(err)
+	}
 	c, err := LoadConfig(file)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +150,7 @@ func TestHiddenFilesAreNotListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.(*site).Close()
-	for _, path := range []string{"/site.toml", "/token"} {
+	for _, path := range []string{"/site.toml", "/token", "/link.toml", "/hard.toml"} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
 		r.RequestURI = path

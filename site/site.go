@@ -20,7 +20,6 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/durward/durward"
@@ -113,8 +112,7 @@ type builder struct {
 	recorder   core.Recorder
 	middleware []Middleware
 
-	root    string // physical; empty where pages come from elsewhere
-	local   *content.Local
+	local   *content.Local  // nil where pages come from elsewhere
 	engine  *process.Engine // nil where an embedding program runs commands
 	live    func(*content.Content) bool
 	closers []io.Closer
@@ -165,7 +163,7 @@ func (b *builder) openRoot() error {
 		return err
 	}
 	b.closers = append(b.closers, local)
-	b.resolver, b.local, b.root = local, local, local.Root()
+	b.resolver, b.local = local, local
 	return nil
 }
 
@@ -197,7 +195,8 @@ func (b *builder) openPrograms() error {
 }
 
 func (b *builder) runtime() (*core.Runtime, error) {
-	operator, err := b.config.policy(b.root)
+	root := b.root()
+	operator, err := b.config.policy(root)
 	if err != nil {
 		return nil, err
 	}
@@ -205,8 +204,8 @@ func (b *builder) runtime() (*core.Runtime, error) {
 		return nil, err
 	}
 	engine := &page.Engine{Programs: b.programs, BuiltIn: map[string]core.Engine{}}
-	if b.root != "" {
-		listing, err := glob.New(glob.Options{Root: b.root, MaxItems: b.config.Limits.ListItems, Hidden: b.hides})
+	if b.local != nil {
+		listing, err := glob.New(glob.Options{Root: root, MaxItems: b.config.Limits.ListItems, Hidden: b.hides})
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +216,7 @@ func (b *builder) runtime() (*core.Runtime, error) {
 		engine.BuiltIn["curl"] = fetch.New(fetch.Options{Ports: b.config.HTTP.Ports})
 	}
 	return core.New(core.Options{
-		Source: pages.New(b.resolver, pages.Options{Root: b.root, Vars: b.config.Env, AllowEnv: b.config.AllowEnv, Live: b.live}),
+		Source: pages.New(b.resolver, pages.Options{Root: root, Vars: b.config.Env, AllowEnv: b.config.AllowEnv, Live: b.live}),
 		Policy: pages.Rules{
 			Operator: operator, Env: b.config.Env, Path: b.config.Path,
 			NoGuard: b.config.NoArgumentGuard, Components: b.config.Components, Fetches: b.config.HTTP.Enabled,
@@ -234,10 +233,18 @@ func (b *builder) elsewhere() bool {
 	return ok
 }
 
+// root is the physical directory of the pages; empty where they come from elsewhere.
+func (b *builder) root() string {
+	if b.local == nil {
+		return ""
+	}
+	return b.local.Root()
+}
+
 // hides tells of a path below the root that no page can be named by it.
 func (b *builder) hides(path string) bool {
 	clean, err := content.CleanPath(path)
-	return err != nil || clean != path || slices.Contains(b.config.Hidden, filepath.Join(b.root, filepath.FromSlash(path)))
+	return err != nil || clean != path || b.local.Hides(path)
 }
 
 func (b *builder) door(runtime *core.Runtime) (http.Handler, error) {

@@ -104,6 +104,9 @@ func (l *Local) open(name string) (*Content, error) {
 	if durward.ReasonOf(err) == durward.OutsideRoot {
 		f, err = l.openPhysical(name, err)
 	}
+	if durward.ReasonOf(err) == durward.OutsideRoot && l.Hides(name) {
+		return nil, notFound() // like every other name of a hidden file
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +164,19 @@ func (l *Local) isHidden(found fsroot.Info) bool {
 	return slices.ContainsFunc(l.hidden, func(hidden string) bool {
 		id, ok := identity(hidden)
 		return ok && id == [2]uint64{found.Device, found.Inode}
+	})
+}
+
+// Hides reports whether a name below the root is one of a hidden file or directory: its
+// own, that of a link to it, or another one of the same file.
+func (l *Local) Hides(name string) bool {
+	if len(l.hidden)+len(l.closed) == 0 {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(l.physical, filepath.FromSlash(name)))
+	return err == nil && slices.ContainsFunc(slices.Concat(l.hidden, l.closed), func(path string) bool {
+		hidden, err := os.Stat(path)
+		return err == nil && os.SameFile(info, hidden)
 	})
 }
 

@@ -143,10 +143,22 @@ func TestHiddenFilesHaveNoName(t *testing.T) {
 	if err := os.Link(root+"/site.toml", root+"/hard.toml"); err != nil {
 		t.Fatal(err)
 	}
-	l := open(t, root, root+"/site.toml")
-	for path, want := range map[string]string{"site.toml": "notFound", "link": "notFound", "hard.toml": "notFound", "other.toml": "other.toml"} {
+	elsewhere := tree(t, "vars", "other")
+	for _, name := range []string{"vars", "other"} {
+		if err := os.Symlink(elsewhere+"/"+name, root+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := open(t, root, root+"/site.toml", elsewhere+"/vars")
+	for path, want := range map[string]string{
+		"site.toml": "notFound", "link": "notFound", "hard.toml": "notFound", "vars": "notFound",
+		"other.toml": "other.toml", "other": "outsideAllowedRoots", "none": "notFound",
+	} {
 		if got := found(t, l, path); got != want {
 			t.Errorf("%q: %s; want %s", path, got, want)
+		}
+		if hidden := want == "notFound" && path != "none"; l.Hides(path) != hidden {
+			t.Errorf("%q: hidden is %v", path, !hidden)
 		}
 	}
 }
