@@ -325,7 +325,11 @@ func (a answer) wantRefusal(t testing.TB, method string, status int, code string
 	if method == "POST" {
 		want["stdout"], want["stderr"], want["returncode"] = "", message, 1.0
 	}
-	if hint, ok := m["hint"]; ok {
+	hint, told := m["hint"]
+	if stranger := code == "unauthenticated"; stranger == told || hint == "" {
+		t.Errorf("the hint is %q: %.300s", hint, a.body)
+	}
+	if told {
 		want["hint"] = hint
 	}
 	if fmt.Sprint(m) != fmt.Sprint(want) || message == "" {

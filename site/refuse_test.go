@@ -548,9 +548,9 @@ func TestWriteErrorTellsWhatASiteTells(t *testing.T) {
 		err    error
 		want   string
 	}{
-		{http.MethodGet, broken, `{"error":"input/output error","code":"internal"}`},
-		{http.MethodPost, broken, `{"error":"input/output error","code":"internal","stdout":"","stderr":"input/output error","returncode":1}`},
-		{http.MethodGet, &site.Error{Code: site.NotFound, Message: "none"}, `{"error":"no such file or directory","code":"not_found"}`},
+		{http.MethodGet, broken, `{"error":"input/output error","code":"internal","hint":"tell whoever runs the site; the log says why"}`},
+		{http.MethodPost, broken, `{"error":"input/output error","code":"internal","hint":"tell whoever runs the site; the log says why","stdout":"","stderr":"input/output error","returncode":1}`},
+		{http.MethodGet, &site.Error{Code: site.NotFound, Message: "none"}, `{"error":"no such file or directory","code":"not_found","hint":"GET / to see where the pages are"}`},
 	} {
 		w := httptest.NewRecorder()
 		site.WriteError(w, httptest.NewRequest(test.method, "/", nil), test.err)

@@ -27,12 +27,12 @@ var faults = map[durward.Reason]fault{
 	durward.ArgTooLong:   {http.StatusBadRequest, codeBadRequest},
 	durward.NotSupported: {http.StatusBadRequest, codeBadRequest},
 
-	durward.BadEnvName: {http.StatusBadRequest, "bad_env"},
-	durward.EnvDenied:  {http.StatusBadRequest, "bad_env"},
+	durward.BadEnvName: {http.StatusBadRequest, codeBadEnv},
+	durward.EnvDenied:  {http.StatusBadRequest, codeBadEnv},
 
-	durward.OutsideRoot:  {http.StatusForbidden, "path_denied"},
-	durward.FileNotFound: {http.StatusNotFound, "not_found"},
-	durward.ToolNotFound: {http.StatusNotFound, "not_found"},
+	durward.OutsideRoot:  {http.StatusForbidden, codePathDenied},
+	durward.FileNotFound: {http.StatusNotFound, codeNotFound},
+	durward.ToolNotFound: {http.StatusNotFound, codeNotFound},
 	durward.MaxFileBytes: {http.StatusRequestEntityTooLarge, "body_too_large"},
 
 	durward.LimitDenied:   {http.StatusForbidden, codeNotAllowed},
@@ -52,12 +52,12 @@ var faults = map[durward.Reason]fault{
 	durward.DeadlineExceeded: {http.StatusRequestTimeout, codeTimeout},
 	durward.LimitCPU:         {http.StatusRequestTimeout, codeTimeout},
 	durward.RequestTimeout:   {http.StatusRequestTimeout, codeTimeout},
-	durward.OutputTooLarge:   {http.StatusRequestEntityTooLarge, "output_too_large"},
-	durward.LimitOutput:      {http.StatusRequestEntityTooLarge, "output_too_large"},
+	durward.OutputTooLarge:   {http.StatusRequestEntityTooLarge, codeOutputTooLarge},
+	durward.LimitOutput:      {http.StatusRequestEntityTooLarge, codeOutputTooLarge},
 
-	durward.BadHost:        {http.StatusForbidden, "url_denied"},
-	durward.AddressRefused: {http.StatusForbidden, "url_denied"},
-	durward.LookupFailed:   {http.StatusBadGateway, "network"},
+	durward.BadHost:        {http.StatusForbidden, codeURLDenied},
+	durward.AddressRefused: {http.StatusForbidden, codeURLDenied},
+	durward.LookupFailed:   {http.StatusBadGateway, codeNetwork},
 
 	durward.AuditUnavailable: {http.StatusInternalServerError, codeInternal},
 	durward.FilePermission:   {http.StatusInternalServerError, codeInternal},
@@ -77,11 +77,17 @@ var plain = map[durward.Reason]bool{
 
 // Codes that several reasons share.
 const (
-	codeBadRequest = "bad_request"
-	codeNotAllowed = "not_allowed"
-	codeExecFailed = "exec_failed"
-	codeTimeout    = "timeout"
-	codeInternal   = "internal"
+	codeBadRequest     = "bad_request"
+	codeBadEnv         = "bad_env"
+	codePathDenied     = "path_denied"
+	codeNotFound       = "not_found"
+	codeNotAllowed     = "not_allowed"
+	codeExecFailed     = "exec_failed"
+	codeTimeout        = "timeout"
+	codeOutputTooLarge = "output_too_large"
+	codeURLDenied      = "url_denied"
+	codeNetwork        = "network"
+	codeInternal       = "internal"
 )
 
 // told are the reasons whose errors are made for the caller: they speak of the request
@@ -129,6 +135,31 @@ func hintOf(err error) string {
 	return e.Hint
 }
 
+// hints say by code what a caller can do about an error that does not say it itself. To
+// whoever shows no credential there is nothing to be said.
+var hints = map[string]string{
+	codeBadRequest:                   "GET /AGENTS.md tells what a request looks like",
+	codeBadEnv:                       "send few and short variables, named by letters, digits and _",
+	codePathDenied:                   "name a page that lies in the site",
+	codeNotFound:                     "GET / to see where the pages are",
+	codeNotAllowed:                   "send a command that the page's tools allow (GET the page to read them)",
+	codeExecFailed:                   "tell whoever runs the site; the log says why",
+	codeTimeout:                      "ask for less, or send the request faster",
+	codeOutputTooLarge:               "ask for less",
+	codeURLDenied:                    "name a public address by http or https, at a port that the site allows",
+	codeNetwork:                      "look whether the address is right, or try again later",
+	codeInternal:                     "tell whoever runs the site; the log says why",
+	string(durward.BodyTooLarge):     "send a smaller body",
+	string(durward.BadContentType):   "send Content-Type: application/json, and no Content-Encoding",
+	string(durward.OriginDenied):     "name the site by its address or by localhost, or have its operator allow the name or the origin",
+	string(durward.MethodNotAllowed): "GET a page to read it, POST to it to run a command",
+	string(durward.NoFrontmatter):    "choose a page whose frontmatter lists its tools",
+	string(durward.BadFrontmatter):   "tell the author of the page",
+	string(durward.ArgDenied):        "name files below the page's directory",
+	string(durward.QueueFull):        "try again later",
+	string(durward.ShuttingDown):     "try again after the restart",
+}
+
 // A refusal is the body of an answer to a POST that ran nothing, or not to its end;
 // that to a GET has its first members only.
 type refusal struct {
@@ -148,7 +179,7 @@ func (d *door) writeError(w http.ResponseWriter, r *http.Request, err error) {
 // the handler sees it.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	status, code, message := Fault(err)
-	body := refusal{Error: message, Code: code, Hint: hintOf(err)}
+	body := refusal{Error: message, Code: code, Hint: cmp.Or(hintOf(err), hints[code])}
 	var shape any = body
 	if r.Method == http.MethodPost {
 		shape = struct {

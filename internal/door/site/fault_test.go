@@ -57,9 +57,18 @@ func TestHintsStayHere(t *testing.T) {
 	}
 }
 
+// Every refusal says what can be done about it, but to a stranger, and to one who is gone.
+func TestEveryCodeHasAHint(t *testing.T) {
+	for code := range codes {
+		if told := hints[code] != ""; told == (code == "unauthenticated" || code == "cancelled") {
+			t.Errorf("%s: the hint is %q", code, hints[code])
+		}
+	}
+}
+
 // A server that refuses a request by itself can answer in the form of the door.
 func TestWriteError(t *testing.T) {
-	for method, members := range map[string]int{"POST": 5, "GET": 2} {
+	for method, members := range map[string]int{"POST": 6, "GET": 3} {
 		w := httptest.NewRecorder()
 		WriteError(w, httptest.NewRequest(method, "/", nil), &durward.Error{Reason: durward.ShuttingDown})
 		var body map[string]any
