@@ -11,7 +11,7 @@ type linkName struct {
 	name string
 	// before stands before the words of the command line.
 	before []string
-	// first lists what the first word may be; nil means anything.
+	// first lists what the first word may be, where there is one; nil means anything.
 	first []string
 }
 
@@ -34,7 +34,7 @@ func personality(args []string) ([]string, error) {
 		return words, present(words)
 	}
 	link := linkNames[i]
-	if first := firstWord(words); link.first != nil && !slices.Contains(link.first, first) {
+	if first := firstWord(words); first != "" && link.first != nil && !slices.Contains(link.first, first) {
 		return nil, usageError("use "+name+" with "+strings.Join(link.first, ", ")+"; all other commands are durward's own",
 			"%s has no command %q", name, first)
 	}
