@@ -268,6 +268,7 @@ func (x *initialising) report(files []initFile) error {
 			parts = append(parts, string(action)+" "+strings.Join(names, ", "))
 		}
 	}
-	_, err := fmt.Fprintf(x.stdout, "%s in %s; next: durward serve %s\n", strings.Join(parts, "; "), safetext.Line(x.dir), safetext.Line(x.dir))
+	dir := safetext.Line(x.dir)
+	_, err := fmt.Fprintf(x.stdout, "%s in %s; next: durward serve %s\n", strings.Join(parts, "; "), dir, shellPath(dir))
 	return err
 }

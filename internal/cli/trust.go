@@ -72,3 +72,11 @@ func shellWord(text string) string {
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
+
+// shellPath makes a path one word of a shell that no program takes for a flag.
+func shellPath(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return shellWord(path)
+}
