@@ -81,7 +81,7 @@ func Example() {
 	ask("POST", "/", "ada", `{"command": ["grep", "whale", "index.txt", "-r"]}`)
 	// Output:
 	// 401 who are you?
-	// 404 {"error":"no such file or directory","code":"not_found"
+	// 404 {"error":"there is no such page","code":"not_found"
 	// 200 {"stdout":"[\"grep\" \"whale\" \"index.txt\"] in /srv/library for north","stderr":"","returncode":0}
 	// 403 {"error":"the page does not allow this command","code":"not_allowed"
 }

@@ -550,7 +550,8 @@ func TestWriteErrorTellsWhatASiteTells(t *testing.T) {
 	}{
 		{http.MethodGet, broken, `{"error":"input/output error","code":"internal","hint":"tell whoever runs the site; the log says why"}`},
 		{http.MethodPost, broken, `{"error":"input/output error","code":"internal","hint":"tell whoever runs the site; the log says why","stdout":"","stderr":"input/output error","returncode":1}`},
-		{http.MethodGet, &site.Error{Code: site.NotFound, Message: "none"}, `{"error":"no such file or directory","code":"not_found","hint":"GET / to see where the pages are"}`},
+		{http.MethodGet, &durward.Error{Reason: durward.ToolNotFound}, `{"error":"there is no such page","code":"not_found","hint":"GET / to see where the pages are"}`},
+		{http.MethodGet, &site.Error{Code: site.NotFound, Message: "none"}, `{"error":"there is no such page","code":"not_found","hint":"GET / to see where the pages are"}`},
 	} {
 		w := httptest.NewRecorder()
 		site.WriteError(w, httptest.NewRequest(test.method, "/", nil), test.err)

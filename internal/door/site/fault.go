@@ -114,6 +114,9 @@ func Fault(err error) (status int, code, message string) {
 
 func messageOf(err error, reason durward.Reason) string {
 	message := reason.Summary()
+	if reason == durward.FileNotFound || reason == durward.ToolNotFound { // here both are pages
+		message = "there is no such page"
+	}
 	if e := durward.AsError(err); told[reason] && e != nil && e.Err != nil {
 		message = e.Err.Error()
 	}
