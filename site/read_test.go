@@ -157,6 +157,10 @@ func TestGuideAndIcon(t *testing.T) {
 			t.Errorf("%s: %d %v", target, a.StatusCode, a.Header)
 		}
 	}
+	shown := r.ask(get("/AGENTS.md").with("Accept", "text/html"))
+	if shown.Header.Get("Content-Type") != "text/html; charset=utf-8" || guide.Header.Get("Vary") != "Accept" || !strings.Contains(shown.body, "</html>") {
+		t.Errorf("people get the guide as %v", shown.Header)
+	}
 	r.ask(get("/").with("Accept", "text/html"))
 	r.ask(run("/AGENTS.md", "ls")).wantRefusal(t, "POST", 404, "not_found")
 	if now := r.tree(); now != before {

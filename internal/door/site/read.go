@@ -34,7 +34,7 @@ func (d *door) read(w http.ResponseWriter, r *http.Request) error {
 	}
 	c, err := d.Files.Resolve(r.Context(), clean)
 	if err != nil {
-		return d.builtIn(w, r, clean, err)
+		return d.builtIn(w, r, sent, clean, err)
 	}
 	defer c.Body.Close()
 	if path.Ext(c.Path) == ".md" && c.Size <= maxPageBytes {
@@ -58,13 +58,18 @@ func (d *door) favicon(w http.ResponseWriter, r *http.Request) error {
 }
 
 // builtIn serves what a site has without holding it.
-func (d *door) builtIn(w http.ResponseWriter, r *http.Request, clean string, missing error) error {
+func (d *door) builtIn(w http.ResponseWriter, r *http.Request, sent, clean string, missing error) error {
 	if clean != render.AgentsPath || durward.ReasonOf(missing) != durward.FileNotFound {
 		return missing
 	}
-	serve(w, r, newReading(render.AgentsGuide("http://"+r.Host), kindMarkdown, "", time.Time{}))
-	return nil
+	guide := render.AgentsGuide("http://" + r.Host)
+	return d.page(w, r, sent, clean, &content.Content{Body: held{bytes.NewReader(guide)}, Path: clean, Size: int64(len(guide))})
 }
+
+// held is a body that is there without a file.
+type held struct{ *bytes.Reader }
+
+func (held) Close() error { return nil }
 
 const (
 	kindMarkdown = "text/markdown; charset=utf-8"
