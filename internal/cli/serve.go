@@ -262,12 +262,11 @@ func (x *serving) config() (c site.Config, err error) {
 		}
 	}
 	c.Root, c.Home, c.Environ = x.dir, x.home(), x.env
-	for _, step := range []func(*site.Config) error{x.address, x.token, x.limits, x.variables} {
+	for _, step := range []func(*site.Config) error{x.address, x.hosts, x.token, x.limits, x.variables} {
 		if err := step(&c); err != nil {
 			return c, err
 		}
 	}
-	c.AllowedHosts = append(c.AllowedHosts, x.allowHost...)
 	c.Own = x.ownPaths(c.Hidden...)
 	return c, nil
 }
@@ -287,6 +286,15 @@ func (x *serving) address(c *site.Config) error {
 	if x.given("port") {
 		c.Port = x.port
 	}
+	return nil
+}
+
+// hosts adds the names that the site answers to.
+func (x *serving) hosts(c *site.Config) error {
+	if _, err := httpedge.NewGuard(httpedge.Rules{Hosts: x.allowHost}); err != nil {
+		return usageError("name a host, like site.example.org or site.example.org:8000", "--allow-host: %w", durward.AsError(err).Err)
+	}
+	c.AllowedHosts = append(c.AllowedHosts, x.allowHost...)
 	return nil
 }
 
