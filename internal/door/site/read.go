@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -148,44 +149,73 @@ func (d *door) rendered(r *http.Request, clean string, c *content.Content, in re
 
 // file serves what is no page.
 func (d *door) file(w http.ResponseWriter, r *http.Request, c *content.Content) error {
-	kind, err := kindOf(c)
-	if err != nil {
-		return unreadable(err)
-	}
-	in := newReading(nil, kind, c.Key, c.ModTime)
 	if c.Key == "" && c.Size <= maxPageBytes { // only its bytes tell it from the next version
 		body, err := c.ReadAll(maxPageBytes)
 		if err != nil {
 			return err
 		}
-		serve(w, r, newReading(body, kind, "", c.ModTime))
+		serve(w, r, newReading(body, kindOf(c.Path, utf8.Valid(body)), "", c.ModTime))
 		return nil
+	}
+	in, err := d.head(r.Context(), c)
+	if err != nil {
+		return err
 	}
 	in.head(w)
 	http.ServeContent(w, r, "", undated, c.Body)
 	return nil
 }
 
-// kindOf reads a file to tell text from other bytes, and goes back to its start.
-func kindOf(c *content.Content) (string, error) {
-	kind := kindPlain
-	if path.Ext(c.Path) == ".md" {
-		kind = kindMarkdown
+// head gives what is said of a file beside its body: found out once for as long as its
+// key stays the same, as all of the file has to be read for it.
+func (d *door) head(ctx context.Context, c *content.Content) (reading, error) {
+	place := "head\x00" + c.Path + "\x00" + c.Key
+	if in, ok := d.shelf.take(place); ok && c.Key != "" {
+		return in, nil
 	}
+	text, err := isText(ctx, c.Body)
+	if err != nil {
+		return reading{}, err
+	}
+	in := newReading(nil, kindOf(c.Path, text), c.Key, c.ModTime)
+	if c.Key != "" {
+		d.shelf.put(place, in)
+	}
+	return in, nil
+}
+
+func kindOf(name string, text bool) string {
+	switch {
+	case !text:
+		return kindBinary
+	case path.Ext(name) == ".md":
+		return kindMarkdown
+	}
+	return kindPlain
+}
+
+// glances is after how many pieces of a file isText looks whether anybody still waits.
+const glances = 32
+
+// isText reads a file to tell text from other bytes, and goes back to its start.
+func isText(ctx context.Context, f io.ReadSeeker) (bool, error) {
 	var buf [32 << 10]byte
-	for kept := 0; ; {
-		n, err := c.Body.Read(buf[kept:])
+	for kept, pieces := 0, 1; ; pieces++ {
+		n, err := f.Read(buf[kept:])
 		text := buf[:kept+n]
 		whole := wholeRunes(text, err != nil)
-		if !utf8.Valid(text[:whole]) {
-			kind, err = kindBinary, io.EOF
-		}
-		if errors.Is(err, io.EOF) {
-			_, err = c.Body.Seek(0, io.SeekStart)
-			return kind, err
+		valid := utf8.Valid(text[:whole])
+		if !valid || errors.Is(err, io.EOF) {
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				return false, unreadable(err)
+			}
+			return valid, nil
 		}
 		if err != nil {
-			return "", err
+			return false, unreadable(err)
+		}
+		if pieces%glances == 0 && ctx.Err() != nil {
+			return false, context.Cause(ctx)
 		}
 		kept = copy(buf[:], text[whole:])
 	}
