@@ -194,7 +194,7 @@ func parseSeconds(text string, least time.Duration) (time.Duration, error) {
 		seconds, err = float64(whole), nil
 	}
 	if err != nil || math.IsNaN(seconds) || math.Abs(seconds) > mostTime.Seconds() {
-		return 0, fmt.Errorf("must be between %g and %g seconds, not %s", least.Seconds(), mostTime.Seconds(), text)
+		return 0, outOfRange(least, text)
 	}
 	d := time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)
 	return d, checkTime(d, least)
@@ -202,10 +202,17 @@ func parseSeconds(text string, least time.Duration) (time.Duration, error) {
 
 func checkTime(d, least time.Duration) error {
 	if d < least || d > mostTime {
-		return fmt.Errorf("must be between %g and %g seconds, not %g", least.Seconds(), mostTime.Seconds(), d.Seconds())
+		return outOfRange(least, inSeconds(d))
 	}
 	return nil
 }
+
+func outOfRange(least time.Duration, text string) error {
+	return fmt.Errorf("must be between %s and %s seconds, not %s", inSeconds(least), inSeconds(mostTime), text)
+}
+
+// inSeconds writes a time as it could stand in the configuration.
+func inSeconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 // path takes the directories in which programs are looked for. One that is not absolute
 // would mean another directory for every page.
