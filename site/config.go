@@ -2,7 +2,11 @@ package site
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/durward/durward"
@@ -155,6 +159,16 @@ func (c Config) check() error {
 		return badConfig("a limit is negative")
 	case c.MaxConcurrent < 0:
 		return badConfig("MaxConcurrent is negative")
+	}
+	for _, dir := range filepath.SplitList(c.Path) {
+		if !filepath.IsAbs(dir) { // which would be another directory for every page
+			return badConfig(fmt.Sprintf("Path must list absolute directories, not %q", dir))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if err := checkVariable(name, c.Env[name]); err != nil {
+			return badConfig("Env: " + err.Error())
+		}
 	}
 	return nil
 }

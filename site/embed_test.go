@@ -255,6 +255,9 @@ func TestNewRefuses(t *testing.T) {
 		"a negative list":       {Root: root, StateDir: state, Limits: site.Limits{ListItems: -1}},
 		"negative calls":        {Root: root, StateDir: state, MaxConcurrent: -1},
 		"an odd host":           {Root: root, StateDir: state, AllowedHosts: []string{"a b"}},
+		"a path to here":        {Root: root, StateDir: state, Path: "/bin:."},
+		"an odd variable":       {Root: root, StateDir: state, Env: map[string]string{"A=B": "x"}},
+		"a cut variable":        {Root: root, StateDir: state, Env: map[string]string{"A": "x\x00y"}},
 		"an odd origin":         {Root: root, StateDir: state, AllowedOrigins: []string{"example.org"}},
 	} {
 		if h, err := site.New(c); err == nil || h != nil {
