@@ -225,13 +225,28 @@ func (f initFile) write() error {
 	case actionExtend:
 		return writeWith(f.Path, os.O_APPEND|os.O_WRONLY, f.text)
 	case actionReplace:
-		aside := f.Path + ".new"
-		if err := writeWith(aside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, f.text); err != nil {
-			return err
-		}
-		if err := os.Rename(aside, f.Path); err != nil {
-			return errors.Join(err, os.Remove(aside))
-		}
+		return replaceFile(f.Path, f.text)
+	}
+	return nil
+}
+
+// replaceFile puts another file in the place of one, open to the same users.
+func replaceFile(file string, text []byte) error {
+	was, err := os.Lstat(file)
+	if err != nil {
+		return err
+	}
+	aside, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new*")
+	if err != nil {
+		return err
+	}
+	_, err = aside.Write(text)
+	err = errors.Join(err, aside.Chmod(was.Mode().Perm()), aside.Close())
+	if err == nil {
+		err = os.Rename(aside.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(aside.Name()))
 	}
 	return nil
 }
