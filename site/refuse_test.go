@@ -320,6 +320,8 @@ func TestTheEarlierRefusalIsTold(t *testing.T) {
 		{"a link that leaves before the command", run("/out.link", "nothing"), "path_denied"},
 		{"no frontmatter before the command", run("/plain", "nothing"), "no_frontmatter"},
 		{"invalid frontmatter before the command", run("/broken", "nothing"), "bad_frontmatter"},
+		{"a reserved variable before the command", post("/", `{"command": ["nothing"], "env": {"BASH_ENV": "x"}}`), "bad_env"},
+		{"the page before a variable that it could allow", post("/broken", `{"command": ["nothing"], "env": {"BASH_ENV": "x"}}`), "bad_frontmatter"},
 		{"the command before its arguments", run("/", "nothing", "/etc/passwd"), "not_allowed"},
 		{"arguments before the program", run("/", "no-such-program", "/etc/passwd"), "arg_denied"},
 		{"arguments before the built-in's own", run("/", "glob", "/etc", "x"), "arg_denied"},

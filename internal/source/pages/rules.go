@@ -79,13 +79,13 @@ func (r Rules) judge(page *Page, c durward.Call) (verdict, error) {
 	if page.refused != nil {
 		return verdict{}, page.refused
 	}
-	i, err := page.frontmatter.Match(c.Argv)
-	if err != nil {
-		return verdict{}, at(page, err)
-	}
 	env, err := requested(c.Env, page.allows())
 	if err != nil {
 		return verdict{}, err
+	}
+	i, err := page.frontmatter.Match(c.Argv)
+	if err != nil {
+		return verdict{}, at(page, err)
 	}
 	spec := page.frontmatter.Tools[i]
 	return verdict{fmt.Sprintf("tools[%d]", i), spec.Where, env}, r.guard(spec, c.Argv, env)
