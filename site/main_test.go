@@ -11,7 +11,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+	// net/http sleeps for half a second behind a refusal, also when its server is closed.
+	ends := goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")
+	goleak.VerifyTestMain(m, ends, goleak.Cleanup(func(status int) {
 		if err := sandbox.Probe().Release(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = max(status, 1)
