@@ -33,6 +33,7 @@ type Plan struct {
 	UID, GID uint32
 
 	argv, env []string
+	follow    bool   // the start is waited for, and the end told at once
 	direct    bool   // no reaper: the command is our own child
 	block     []byte // what the reaper is told
 	memory    memoryKind
@@ -73,7 +74,7 @@ func Compile(r Request, h Host) (Plan, error) {
 // compile gives the plan of all calls of a shape.
 func compile(s shape) (Plan, error) {
 	p := Plan{
-		Containment: s.containment, UID: s.id.uid, GID: s.id.gid, memory: s.memory,
+		Containment: s.containment, UID: s.id.uid, GID: s.id.gid, memory: s.memory, follow: s.follow,
 		direct: s.containment == Cgroup && !s.id.change,
 		users:  s.ownUsers && s.own.uid == 0,
 	}

@@ -107,7 +107,7 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		return nil, err
 	}
 	proc := &Process{
-		plan: s.plan, eager: s.request.Follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
+		plan: s.plan, eager: s.plan.follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
 		users: s.users, home: h.users,
 		began: s.began, exited: make(chan struct{}), gone: make(chan struct{}),
 	}
@@ -118,7 +118,7 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		proc.setup = monotonic() - s.began // vfork returned because the program was executed
 	}
 	s.closeLent() // or the end of the reaper would not end its pipe
-	if s.request.Follow {
+	if s.plan.follow {
 		if err := proc.confirm(ctx); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox"
 )
 
 // An ending is one call in one of the ways a call can be made.
@@ -51,7 +52,11 @@ func (c ending) call(t *testing.T, script string, args ...any) (durward.Result, 
 	}
 	defer p.Close()
 	if c.linger > 0 {
-		p.(*prepared).request.Linger = c.linger
+		p := p.(*prepared)
+		p.request.Linger = c.linger
+		if p.plan, err = sandbox.Compile(p.request, p.host); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !c.open {
 		return p.Run(t.Context())

@@ -39,6 +39,10 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 		newDigest(&streamSink{ring: ring, stream: first}), newDigest(&streamSink{ring: ring, stream: durward.Stderr}),
 	}}
 	r.request.Follow = true
+	var err error
+	if r.plan, err = sandbox.Compile(r.request, r.host); err != nil {
+		return nil, err
+	}
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
