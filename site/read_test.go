@@ -1,10 +1,14 @@
 package site_test
 
 import (
+	"context"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -258,3 +262,100 @@ func TestAClosedSiteRunsNothing(t *testing.T) {
 		t.Error("it was run")
 	}
 }
+
+// An endless body is text that goes on for as long as the test does.
+type endless struct {
+	over        <-chan struct{}
+	read, ended chan struct{}
+	first, last sync.Once
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.first.Do(func() { close(e.read) })
+	select {
+	case <-e.over:
+		return 0, io.EOF
+	default:
+		return copy(p, "text"), nil
+	}
+}
+
+func (e *endless) Seek(int64, int) (int64, error) { return 0, nil }
+
+func (e *endless) Close() error {
+	e.last.Do(func() { close(e.ended) })
+	return nil
+}
+
+// Nobody's file is read on: neither when its client has left, nor when the server is to
+// end, which it then does.
+func TestAReadEndsWithItsRequest(t *testing.T) {
+	for name, end := range map[string]func(r *running, c io.Closer){
+		"the client left":   func(_ *running, c io.Closer) { c.Close() },
+		"the server is off": func(r *running, _ io.Closer) { r.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			over := make(chan struct{})
+			body := &endless{over: over, read: make(chan struct{}), ended: make(chan struct{})}
+			r := start(t, setup{edge: httpedge.Options{Grace: time.Millisecond}, options: []site.Option{
+				site.WithContentResolver(resolverFunc(func(context.Context, string) (*site.Content, error) {
+					return &site.Content{Body: body, Path: "large.txt", Size: 1 << 40}, nil
+				})),
+			}})
+			t.Cleanup(func() { close(over) })
+			c := r.send(request{method: "HEAD", target: "/large.txt"})
+			<-body.read
+			end(r, c)
+			select {
+			case <-body.ended:
+			case <-time.After(patience):
+				t.Error("the file is still read")
+			}
+		})
+	}
+}
+
+// A large file is looked through for its kind once, not for each part of it.
+func TestALargeFileIsLookedThroughOnce(t *testing.T) {
+	var looks atomic.Int64
+	const size = 64 << 20
+	r := start(t, setup{options: []site.Option{
+		site.WithContentResolver(resolverFunc(func(context.Context, string) (*site.Content, error) {
+			body := &counted{ReadSeeker: io.NewSectionReader(spaces{}, 0, size), bytes: &looks}
+			return &site.Content{Body: body, Path: "large.txt", Size: size, Key: "1"}, nil
+		})),
+	}})
+	for range 3 {
+		a := r.ask(get("/large.txt").with("Range", "bytes=7-9"))
+		if a.StatusCode != 206 || a.body != "   " || a.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%d %v %q", a.StatusCode, a.Header, a.body)
+		}
+	}
+	if got := looks.Load(); got >= 2*size {
+		t.Errorf("%d bytes were read of a file of %d", got, size)
+	}
+}
+
+// Spaces is a file of spaces.
+type spaces struct{}
+
+func (spaces) ReadAt(p []byte, _ int64) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// A counted body adds up what is read of it.
+type counted struct {
+	io.ReadSeeker
+	bytes *atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadSeeker.Read(p)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+func (*counted) Close() error { return nil }

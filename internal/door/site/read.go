@@ -215,7 +215,7 @@ func isText(ctx context.Context, f io.ReadSeeker) (bool, error) {
 			return false, unreadable(err)
 		}
 		if pieces%glances == 0 && ctx.Err() != nil {
-			return false, context.Cause(ctx)
+			return false, endOf(ctx, &durward.Error{Reason: durward.CallCancelled, Op: "read page", Err: context.Cause(ctx)})
 		}
 		kept = copy(buf[:], text[whole:])
 	}
