@@ -23,6 +23,9 @@ type Options struct {
 	Format Format
 	// Aliases reads YAML anchors and aliases. What they expand to is bounded.
 	Aliases bool
+	// CoreScalars takes YAML words without quotes for numbers only where its core types
+	// do, which know no underscores: 1_000 is a string then.
+	CoreScalars bool
 	// FirstLine is the number of the document's first line in its file; zero means 1.
 	FirstLine int
 	// Depth is how many lists and mappings may stand inside each other. Zero means 64,

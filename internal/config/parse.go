@@ -29,7 +29,7 @@ func Parse(file string, data []byte) (*Node, error) { return ParseWith(file, dat
 // ParseWith is [Parse] for a document that is read in another way than a file of its
 // own.
 func ParseWith(file string, data []byte, o Options) (*Node, error) {
-	p := &parser{file: file, first: max(o.FirstLine, 1), aliases: o.Aliases, depth: maxDepth}
+	p := &parser{file: file, first: max(o.FirstLine, 1), aliases: o.Aliases, core: o.CoreScalars, depth: maxDepth}
 	if o.Depth > 0 {
 		p.depth = min(o.Depth, maxDepth)
 	}
@@ -54,7 +54,8 @@ type parser struct {
 	first    int // number of the first line
 	depth    int // how deep it may be nested
 	aliases  bool
-	nodes    int // made so far, where aliases could make many
+	core     bool // no underscores in numbers of YAML
+	nodes    int  // made so far, where aliases could make many
 	problems Problems
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v4"
@@ -112,7 +113,7 @@ func (p *parser) convertScalar(n *Node, y *yaml.Node) {
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	if y.Style&yaml.TaggedStyle == 0 {
 		if y.Style&quoted == 0 {
-			n.Kind = plainKind(y.Value)
+			n.Kind = p.plainKind(y.Value)
 		}
 		return
 	}
@@ -120,7 +121,7 @@ func (p *parser) convertScalar(n *Node, y *yaml.Node) {
 	switch {
 	case !known:
 		p.problems.Add(n.Where, "the tag %s is not accepted", y.Tag)
-	case kind != String && plainKind(y.Value) != kind:
+	case kind != String && p.plainKind(y.Value) != kind:
 		p.problems.Add(n.Where, "%q is not %s, as its tag says", y.Value, kind)
 	}
 	n.Kind = kind
@@ -163,7 +164,10 @@ var numbers = sync.OnceValue(func() (forms struct{ integer, float *regexp.Regexp
 })
 
 // plainKind tells what a scalar without quotes is.
-func plainKind(text string) Kind {
+func (p *parser) plainKind(text string) Kind {
+	if p.core && strings.Contains(text, "_") {
+		return String
+	}
 	switch text {
 	case "", "~", "null", "Null", "NULL":
 		return Null

@@ -40,7 +40,7 @@ func ParseFrontmatter(file string, document []byte) (Frontmatter, error) {
 		where := durward.Position{File: file, Line: b.line, Column: 1}
 		return Frontmatter{}, bad(config.Problems{{Where: where, Message: fmt.Sprintf("the frontmatter is over %d bytes", maxBlockBytes)}})
 	}
-	n, err := config.ParseWith(file, b.text, config.Options{Format: b.format, Aliases: true, FirstLine: b.line, Depth: maxDepth})
+	n, err := config.ParseWith(file, b.text, config.Options{Format: b.format, Aliases: true, CoreScalars: true, FirstLine: b.line, Depth: maxDepth})
 	if n == nil {
 		return Frontmatter{}, bad(err)
 	}
@@ -155,7 +155,7 @@ func (r *reader) part(n *config.Node) ToolPart {
 		return ToolPart{Kind: Placeholder}
 	case n.Kind == config.Map:
 		return r.pattern(n)
-	case n.Kind == config.String, isGrouped(n):
+	case n.Kind == config.String:
 		return stringPart(n.Text)
 	case n.Kind == config.List:
 		r.Problem(n, "%s is a list inside a spec", n.Path)
@@ -165,12 +165,6 @@ func (r *reader) part(n *config.Node) ToolPart {
 		r.Problem(n, "%s is %s, not a word; put it in quotes: %q", n.Path, n.Kind, n.Text)
 	}
 	return ToolPart{}
-}
-
-// isGrouped reports whether a scalar is a number to us because of its underscores,
-// while the core types of YAML know no such numbers: 1_000 is a word.
-func isGrouped(n *config.Node) bool {
-	return n.Kind == config.Int && strings.Contains(n.Text, "_")
 }
 
 var placeholderName = sync.OnceValue(func() *regexp.Regexp {

@@ -44,6 +44,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"large", yamlPage("# " + strings.Repeat("x", 64<<10)), "over 65536 bytes"},
 		{"env of a word", yamlPage("env: PAGER"), "env must be a list"},
 		{"bad env name", yamlPage("env: [A-B]"), `"A-B" is not a name of a variable`},
+		{"tagged number", yamlPage("tools: [[head, !!int 1_000]]"), `p.md:2:16: "1_000" is not an integer, as its tag says`},
+		{"toml number", "+++\ntools = [['head', 1_000]]\n+++\n", `tools[0][1] is an integer, not a word; put it in quotes: "1_000"`},
 		{"toml date", "+++\ntools = [['a', 1979-05-27]]\n+++\n", "a date or time, not a word"},
 		{"toml twice", "+++\ntools = []\ntools = []\n+++\n", "p.md:3:1: not TOML"},
 		{"not utf-8", "---\ntools: []\n---\n\xff", "the page is not UTF-8"},
