@@ -29,7 +29,6 @@ func (p *Page) Frontmatter() (Frontmatter, error) { return p.frontmatter, p.refu
 
 // A parsed page is what its bytes alone say. It is shared and never changes.
 type parsed struct {
-	key         string // of the content that was read; empty when that has none
 	document    string
 	frontmatter Frontmatter
 	refused     error

@@ -126,26 +126,21 @@ const (
 	maxParsedBytes = 64 << 10
 )
 
-// parsedOf gives what a file says. It is read again unless its key tells that it has not
-// changed, and parsed again unless its bytes are the same.
+// parsedOf gives what a file says. It is read each time, for its times do not tell of
+// what is written through a mapping of it, and parsed again unless its bytes are the
+// same.
 func (s *Source) parsedOf(c *content.Content) (*parsed, error) {
-	s.mu.Lock()
-	known := s.parsed[c.Path]
-	s.mu.Unlock()
-	if known != nil && c.Key != "" && known.key == c.Key {
-		return known, nil
-	}
 	document, err := c.ReadAll(MaxPageBytes)
 	if err != nil {
 		return nil, err
 	}
-	p := &parsed{}
+	s.mu.Lock()
+	known := s.parsed[c.Path]
+	s.mu.Unlock()
 	if known != nil && known.document == string(document) {
-		*p = *known
-	} else {
-		p = parse(c.Path, document)
+		return known, nil
 	}
-	p.key = c.Key
+	p := parse(c.Path, document)
 	if len(document) <= maxParsedBytes {
 		s.keep(c.Path, p)
 	}

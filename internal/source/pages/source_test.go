@@ -3,8 +3,10 @@
 package pages
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/durward/durward"
@@ -76,6 +78,35 @@ func TestWhatIsKeptIsNeverStale(t *testing.T) {
 		if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
 			t.Fatal(err)
 		}
+		tool, err := s.Find(t.Context(), "/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := tool.Spec.(*Page).Frontmatter()
+		if err != nil || f.Tools[0].Parts[0].Text != program {
+			t.Errorf("the page allows %+v, %v; want %s", f, err, program)
+		}
+	}
+}
+
+// A still resolver has one file, whose key does not change: times tell nothing of what is
+// written through a mapping.
+type still struct{ text string }
+
+func (s *still) Resolve(context.Context, string) (*content.Content, error) {
+	return &content.Content{Body: body{strings.NewReader(s.text)}, Path: "a.md", Dir: "/", Size: int64(len(s.text)), Key: "1"}, nil
+}
+
+type body struct{ *strings.Reader }
+
+func (body) Close() error { return nil }
+
+// What a page allows is in its bytes, whatever is said of them.
+func TestThePageIsReadEachTime(t *testing.T) {
+	file := &still{}
+	s := New(file, Options{})
+	for _, program := range []string{"ls", "rm", "ls"} {
+		file.text = yamlPage("tools: [[" + program + "]]")
 		tool, err := s.Find(t.Context(), "/a")
 		if err != nil {
 			t.Fatal(err)
