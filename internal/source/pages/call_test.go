@@ -218,6 +218,10 @@ func TestComponents(t *testing.T) {
 		{"an example in a longer fence", "````md\n```component\nls\n```\n````\n```component\nb\n```\n", []string{"b"}},
 		{"an example between tildes", "~~~\n```component\nls\n```\n~~~\n", nil},
 		{"inside another block", "```md\n```component\nls\n```\n", nil},
+		{"commented out", "a\n <!-- off\n```component\nls\n```\n-->\n```component\nb\n```\n", []string{"b"}},
+		{"in a comment that is not closed", "<!--\n```component\nls\n```\n", nil},
+		{"behind a comment of one line", "<!-- a -->\n```component\nb\n```\n", []string{"b"}},
+		{"behind an example of a comment", "```html\n<!--\n```\n    <!--\n```component\nb\n```\n", []string{"b"}},
 		{"in frontmatter", "---\nx: |\n  a\n```component\nls\n```\n---\n", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

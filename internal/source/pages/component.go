@@ -19,14 +19,18 @@ type Component struct {
 const fence = "```"
 
 // Components finds the components of a document in their order. One inside another
-// code block is an example and none; one that is not closed is text.
+// code block is an example and none, and neither is one that is commented out; one that
+// is not closed is text.
 func Components(document []byte) []Component {
 	var found []Component
 	var open marker
+	commented := false
 	for at := BodyOffset(document); at < len(document); {
 		line, rest := cutLine(document[at:])
 		next := len(document) - len(rest)
 		switch {
+		case commented:
+			commented = !endsComment(line)
 		case open != marker{}:
 			if open.closedBy(line) {
 				open = marker{}
@@ -39,6 +43,8 @@ func Components(document []byte) []Component {
 			found = append(found, c)
 			_, rest = cutLine(document[c.End:])
 			next = len(document) - len(rest)
+		case beginsComment(line):
+			commented = !endsComment(line)
 		default:
 			open = opens(line)
 		}
@@ -64,6 +70,15 @@ func component(document []byte, start, body int) (Component, bool) {
 	}
 	return Component{}, false
 }
+
+// beginsComment reports whether a line begins a block that is a comment of HTML.
+func beginsComment(line []byte) bool {
+	trimmed := bytes.TrimLeft(line, " ")
+	return len(line)-len(trimmed) <= 3 && bytes.HasPrefix(trimmed, []byte("<!--"))
+}
+
+// endsComment reports whether a comment ends with this line, be it its first one.
+func endsComment(line []byte) bool { return bytes.Contains(line, []byte("-->")) }
 
 // A marker is what opened a code block, and what will close it.
 type marker struct {
