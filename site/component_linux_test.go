@@ -63,6 +63,7 @@ func TestComponents(t *testing.T) {
 	tests := map[string]struct{ code, want string }{
 		"output":                {"echo a; echo b; echo; echo err >&2", "a\nb"},
 		"blanks behind":         {`printf ' x \t\r\n\n '`, " x"},
+		"wide blanks behind":    {`printf 'x\302\240\342\200\203\n'`, "x"},
 		"none":                  {":", ""},
 		"several lines":         {"x=1\necho $x", "1"},
 		"empty":                 {"", ""},

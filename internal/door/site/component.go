@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/durward/durward"
@@ -109,7 +110,7 @@ func (d *door) evaluate(ctx context.Context, c durward.Call) string {
 	if status := result.ExitStatus(); status != 0 {
 		return evalError(fmt.Sprintf("exit %d — %s", status, detail(stderr, stdout)))
 	}
-	return strings.TrimRight(cut(stdout, componentOutput, ""), " \t\r\n\v\f")
+	return strings.TrimRightFunc(cut(stdout, componentOutput, ""), unicode.IsSpace)
 }
 
 // kept gives a stream as text, without a character that was cut in two.
