@@ -136,6 +136,9 @@ func TestAliasesExpandWithinBounds(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if n, err := config.ParseWith("p.md", []byte(bomb), options); n != nil || len(config.ProblemsOf(err)) != 1 {
+		t.Errorf("a part of the bomb is taken for the whole: %v", err)
+	}
 }
 
 func TestProblemsAreFoundBehindAWrapping(t *testing.T) {

@@ -13,8 +13,9 @@ import (
 	"github.com/durward/durward"
 )
 
-// yaml reads one YAML document. It gives nil after a mistake in the syntax, which ends
-// the reading; all other mistakes are noted along the way.
+// yaml reads one YAML document. It gives nil after a mistake in the syntax and after
+// aliases that expand to too much, which end the reading; all other mistakes are noted
+// along the way.
 func (p *parser) yaml(data []byte) *Node {
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
@@ -35,7 +36,11 @@ func (p *parser) yaml(data []byte) *Node {
 	default:
 		p.problems.Add(p.yamlAt(&more), "a second document begins here; there may be only one")
 	}
-	return p.convert(&doc, "", 0)
+	root := p.convert(&doc, "", 0)
+	if p.nodes > maxNodes {
+		return nil // what is missing from it is no mistake of its own
+	}
+	return root
 }
 
 func (p *parser) yamlError(err error) {
