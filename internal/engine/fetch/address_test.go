@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/durward/durward"
@@ -162,6 +163,9 @@ func TestAllowlists(t *testing.T) {
 		_, err := s.curl(t.Context(), durward.Grant{Network: durward.Network{Mode: tt.mode, Allow: tt.allow, AllowPrivate: tt.ranges}}, tt.url)
 		if came := len(s.requests()) - before; durward.ReasonOf(err) != tt.reason || (came == 1) != (tt.reason == "") {
 			t.Errorf("%s: %v with %d requests, want %s", tt.name, err, came, tt.reason)
+		}
+		if e := durward.AsError(err); e != nil && strings.Contains(e.Hint, "site.test") {
+			t.Errorf("%s: the hint names the host: %s", tt.name, e.Hint)
 		}
 	}
 }

@@ -88,8 +88,10 @@ func (e *Engine) dialer(t netguard.Target, n durward.Network) (*netguard.Dialer,
 	}
 	if _, ok := list.Match(t.Host, t.Port); !ok {
 		return nil, &durward.Error{
-			Reason: durward.HostDenied, Op: "curl", Rule: "sandbox.network.allow", Hint: "add " + t.String() + " to network.allow",
-			Err: fmt.Errorf("the policy does not allow %s", t),
+			Reason: durward.HostDenied, Op: "curl", Rule: "sandbox.network.allow",
+			// A hint reaches those, too, who may not see what the author put into the URL.
+			Hint: "use a host and port that network.allow has, or add them to it",
+			Err:  fmt.Errorf("the policy does not allow %s", t),
 		}
 	}
 	granted, err := ranges(t, n.AllowPrivate)
