@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -313,6 +314,26 @@ func TestAReadEndsWithItsRequest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Middleware may give a read less time.
+func TestAReadThatIsHurried(t *testing.T) {
+	over := make(chan struct{})
+	r := start(t, setup{options: []site.Option{
+		site.WithContentResolver(resolverFunc(func(context.Context, string) (*site.Content, error) {
+			body := &endless{over: over, read: make(chan struct{}), ended: make(chan struct{})}
+			return &site.Content{Body: body, Path: "large.txt", Size: 1 << 40}, nil
+		})),
+		site.WithMiddleware(func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				ctx, cancel := context.WithTimeout(r.Context(), time.Millisecond)
+				defer cancel()
+				next.ServeHTTP(w, r.WithContext(ctx))
+			})
+		}),
+	}})
+	t.Cleanup(func() { close(over) })
+	r.ask(get("/large.txt")).wantRefusal(t, "GET", 408, "timeout")
 }
 
 // A large file is looked through for its kind once, not for each part of it.

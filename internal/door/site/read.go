@@ -215,7 +215,7 @@ func isText(ctx context.Context, f io.ReadSeeker) (bool, error) {
 			return false, unreadable(err)
 		}
 		if pieces%glances == 0 && ctx.Err() != nil {
-			return false, endOf(ctx, &durward.Error{Reason: durward.CallCancelled, Op: "read page", Err: context.Cause(ctx)})
+			return false, cutShort(ctx)
 		}
 		kept = copy(buf[:], text[whole:])
 	}
@@ -302,6 +302,15 @@ func asksNothing(h http.Header) bool {
 		}
 	}
 	return true
+}
+
+// cutShort says why a request ended before its file was read.
+func cutShort(ctx context.Context) error {
+	reason := durward.CallCancelled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		reason = durward.DeadlineExceeded
+	}
+	return endOf(ctx, &durward.Error{Reason: reason, Op: "read page", Retry: true, Err: context.Cause(ctx)})
 }
 
 func unreadable(err error) error {
