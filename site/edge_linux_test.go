@@ -143,6 +143,23 @@ func TestVariablesOfCallersAreGuarded(t *testing.T) {
 	ask("x", "echo", "$URL", "url").wantOutput(t, "/of/the/server url\n", 0)
 }
 
+// No variable of a caller's makes a program run what the page does not allow, unless the
+// page says that it may be set.
+func TestVariablesOfCallersRunNothing(t *testing.T) {
+	const archive = "[tar, -cf, /dev/null, x, ;]"
+	r := start(t, setup{files: map[string]string{
+		"README.md": page(archive), "listed.md": "---\ntools: [[printenv, {}]]\nenv: [TAR_OPTIONS]\n---\n", "x": "x",
+	}})
+	const env = `"env": {"TAR_OPTIONS": "--checkpoint=1 --checkpoint-action=exec=touch\\ ran"}`
+	r.ask(post("/", `{"command": ["tar", "-cf", "/dev/null", "x"], `+env+`}`)).wantRefusal(t, "POST", 400, "bad_env")
+	if r.has("ran") {
+		t.Error("the caller's command was run")
+	}
+	if a := r.ask(post("/listed", `{"command": ["printenv", "TAR_OPTIONS"], `+env+`}`)); a.StatusCode != 200 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
 // The guard can be turned off for a site, and the author turns it off for a word by a
 // pattern that says all of it.
 func TestArgumentGuard(t *testing.T) {

@@ -82,6 +82,8 @@ func TestRequestedVariables(t *testing.T) {
 		"MINE": "kept", "PATH": "dropped", "HOME": "dropped", "LC_ALL": "dropped", "AWS_SECRET_ACCESS_KEY": "dropped", "LD_PRELOAD": "dropped",
 		"DYLD_X": "dropped", "_LAMBDA_X": "dropped", "_HANDLER": "dropped", "STATESPACE_SCRATCH": "dropped",
 		"BASH_ENV": "refused", "PYTHONPATH": "refused", "GIT_SSH_COMMAND": "refused", "http_proxy": "refused", "HTTPS_PROXY": "refused", "PGHOST": "refused",
+		"TAR_OPTIONS": "refused", "MAVEN_OPTS": "refused", "MAKEFLAGS": "refused", "LUA_INIT_5_4": "refused", "XDG_CONFIG_HOME": "refused", "PSQLRC": "refused",
+		"PSQL_PAGER": "refused", "SUDO_ASKPASS": "refused", "npm_config_script_shell": "refused", "OPTIONS": "kept", "GOAL": "kept", "REGION": "kept", "EDITOR_NAME": "kept",
 		"NODE_OPTIONS": "refused", "IFS": "refused", "BASH_FUNC_x": "refused", "Git_Pager": "refused", "PGUSER": "kept", "PAGER2": "kept", "LANGUAGE": "kept",
 	} {
 		got := "kept"

@@ -29,12 +29,25 @@ var dropped = []string{
 
 // loading are the names that make an interpreter or a common program load or run
 // something, or send its traffic elsewhere. They are refused in any spelling unless
-// the page or the operator lists them.
+// the page or the operator lists them. A star begins or ends a family of names.
 var loading = []string{
 	"ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "IFS", "PS4", "PROMPT_COMMAND", "BASH_FUNC_*", "PYTHON*", "PERL*", "RUBY*",
 	"NODE_*", "JAVA_*", "_JAVA_OPTIONS", "JDK_*", "GIT_*", "GCONV_PATH", "LOCPATH", "NLSPATH", "TERMINFO*", "PAGER", "EDITOR",
 	"VISUAL", "BROWSER", "LESS*", "MANPAGER", "SSH_*", "CURL_*", "WGETRC", "*_PROXY", "PG*", "MYSQL_*", "OPENSSL_*", "SSL_*",
 	"TMPDIR", "GLIBC_TUNABLES", "MALLOC_*", "RIPGREP_CONFIG_PATH",
+
+	// Options that a program reads as if its caller had written them, and programs that
+	// it runs: "tar" runs what TAR_OPTIONS says.
+	"*_OPTIONS", "*_OPTS", "*_PAGER", "*_EDITOR", "*_ASKPASS", "*_RSH", "SVN_SSH", "RSYNC_*", "ZIPOPT", "MANOPT", "MANROFFOPT", "DBUS_*",
+	// Files that a program reads first.
+	"XDG_*", "PSQLRC", "VIMINIT", "GVIMINIT", "EXINIT", "EMACSLOADPATH", "ZDOTDIR", "INPUTRC", "TERMCAP", "KUBECONFIG", "DOCKER_*",
+	"GNUPGHOME", "KRB5*", "ODBC*", "HOSTALIASES", "LOCALDOMAIN",
+	// Interpreters.
+	"LUA_*", "PHPRC", "PHP_INI_SCAN_DIR", "AWKPATH", "AWKLIBPATH", "CLASSPATH", "TCLLIBPATH", "R_*", "JULIA_*", "GUILE_*", "ERL_*",
+	"DOTNET_*", "CORECLR_*", "COMPLUS_*", "PSMODULEPATH", "FPATH", "GEM_*", "BUNDLE_*", "DENO_*", "OCAMLRUNPARAM", "CAML_LD_LIBRARY_PATH",
+	// Builds.
+	"MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS", "MAKEFILES", "CARGO_*", "RUSTC*", "RUSTFLAGS", "RUSTUP_*", "GOFLAGS", "GOENV", "GOROOT",
+	"GOPROXY", "GOTOOLCHAIN", "GCC_EXEC_PREFIX", "COMPILER_PATH", "CMAKE_*", "PKG_CONFIG*", "NPM_*", "YARN_*", "PIP_*", "UV_*",
 }
 
 // among reports whether a name is in a list of names and families.
