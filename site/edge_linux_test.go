@@ -20,8 +20,11 @@ import (
 
 // A page whose bytes are not text is given as it is, and allows nothing.
 func TestPagesThatAreNoText(t *testing.T) {
-	r := start(t, setup{files: map[string]string{"a.md": "\xff\xfe", "b.md": page("[touch, ran]") + "\xff", "c.md": "---\n# \xff\ntools: [[touch, ran]]\n---\n"}})
-	for _, target := range []string{"/a", "/b", "/c"} {
+	r := start(t, living(map[string]string{
+		"a.md": "\xff\xfe", "b.md": page("[touch, ran]") + "\xff", "c.md": "---\n# \xff\ntools: [[touch, ran]]\n---\n",
+		"d.md": component("touch ran") + "\n\xff",
+	}))
+	for _, target := range []string{"/a", "/b", "/c", "/d"} {
 		if a := r.ask(get(target)); a.StatusCode != 200 || a.Header.Get("Content-Type") != "application/octet-stream" {
 			t.Errorf("%s: %d %v", target, a.StatusCode, a.Header)
 		}

@@ -224,6 +224,7 @@ func TestComponents(t *testing.T) {
 		{"in a comment that is not closed", "<!--\n```component\nls\n```\n", nil},
 		{"behind a comment of one line", "<!-- a -->\n```component\nb\n```\n", []string{"b"}},
 		{"behind an example of a comment", "```html\n<!--\n```\n    <!--\n```component\nb\n```\n", []string{"b"}},
+		{"not UTF-8", "```component\nls\n```\n\xff", nil},
 		{"in frontmatter", "---\nx: |\n  a\n```component\nls\n```\n---\n", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

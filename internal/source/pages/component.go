@@ -3,6 +3,7 @@ package pages
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Component is a block of a page that is replaced by the output of its code: three
@@ -20,8 +21,11 @@ const fence = "```"
 
 // Components finds the components of a document in their order. One inside another
 // code block is an example and none, and neither is one that is commented out; one that
-// is not closed is text.
+// is not closed is text. A document that is not UTF-8 has none.
 func Components(document []byte) []Component {
+	if !utf8.Valid(document) {
+		return nil
+	}
 	var found []Component
 	var open marker
 	commented := false
