@@ -28,7 +28,7 @@ type Node struct {
 	Kind  Kind
 	Where durward.Position
 	// Path is the way from the top of the document: "limits.wallMs", "read[2]". It is
-	// empty for the document itself.
+	// empty for the document itself, and cut off where it would be very long.
 	Path string
 	// Text is a scalar as written, without quotes and escapes.
 	Text string

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,8 +16,15 @@ const MaxBytes = 1 << 20
 // maxDepth is far beyond any configuration and far below any stack.
 const maxDepth = 64
 
-// maxNodes bounds what the aliases of a document expand to.
-const maxNodes = 1 << 16
+// maxPathBytes bounds the way to a value, which every value below it repeats.
+const maxPathBytes = 256
+
+// maxNodes bounds what the aliases of a document expand to: a value is a node, and one
+// more for every nodeBytes of its text.
+const (
+	maxNodes  = 1 << 16
+	nodeBytes = 16
+)
 
 // Parse reads the document data; file stands in every place and tells the formats
 // apart.
@@ -55,7 +63,7 @@ type parser struct {
 	depth    int // how deep it may be nested
 	aliases  bool
 	core     bool // no underscores in numbers of YAML
-	nodes    int  // made so far, where aliases could make many
+	nodes    int  // counted so far, where aliases could make many
 	problems Problems
 }
 
@@ -134,9 +142,19 @@ func (p *parser) tooDeep(where durward.Position) {
 
 func childPath(parent, name string) string {
 	if parent == "" {
-		return name
+		return clip(name, maxPathBytes)
 	}
-	return parent + "." + name
+	return clip(parent+"."+clip(name, maxPathBytes), maxPathBytes)
 }
 
-func itemPath(parent string, i int) string { return parent + "[" + strconv.Itoa(i) + "]" }
+func itemPath(parent string, i int) string {
+	return clip(parent+"["+strconv.Itoa(i)+"]", maxPathBytes)
+}
+
+// clip gives text that is too long without its end.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

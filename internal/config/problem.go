@@ -24,9 +24,16 @@ func (p Problem) Error() string {
 	return p.Where.String() + ": " + p.Message
 }
 
-// Problems are all mistakes found in a document. As an error they are one line each;
-// [ProblemsOf] finds them behind any wrapping.
+// Problems are the mistakes found in a document, but for those beyond any that somebody
+// would read. As an error they are one line each; [ProblemsOf] finds them behind any
+// wrapping.
 type Problems []Problem
+
+// What is told of a document. It may repeat what it has a thousand times.
+const (
+	maxProblems     = 100
+	maxMessageBytes = 1 << 10
+)
 
 // Error gives every problem on a line of its own.
 func (p Problems) Error() string {
@@ -39,7 +46,9 @@ func (p Problems) Error() string {
 
 // Add notes a mistake.
 func (p *Problems) Add(where durward.Position, format string, args ...any) {
-	*p = append(*p, Problem{Where: where, Message: fmt.Sprintf(format, args...)})
+	if len(*p) < maxProblems {
+		*p = append(*p, Problem{Where: where, Message: clip(fmt.Sprintf(format, args...), maxMessageBytes)})
+	}
 }
 
 // Err gives the problems in the order of their places, or nil when there are none.

@@ -67,8 +67,11 @@ func (p *parser) convert(y *yaml.Node, path string, depth int) *Node {
 		return n
 	}
 	if p.aliases {
-		if p.nodes++; p.nodes > maxNodes {
-			p.tooMany(n.Where)
+		if p.nodes > maxNodes {
+			return n
+		}
+		if p.nodes += 1 + len(y.Value)/nodeBytes; p.nodes > maxNodes {
+			p.problems.Add(n.Where, "its aliases expand to more than %d values, or to over %d bytes of text", maxNodes, maxNodes*nodeBytes)
 			return n
 		}
 		if y.Kind == yaml.AliasNode {
@@ -130,13 +133,6 @@ func (p *parser) convertScalar(n *Node, y *yaml.Node) {
 		p.problems.Add(n.Where, "%q is not %s, as its tag says", y.Value, kind)
 	}
 	n.Kind = kind
-}
-
-// tooMany notes once that aliases expand to more than any document is.
-func (p *parser) tooMany(where durward.Position) {
-	if p.nodes == maxNodes+1 {
-		p.problems.Add(where, "its aliases expand to more than %d values", maxNodes)
-	}
 }
 
 func (p *parser) refuseAnchor(y *yaml.Node) {

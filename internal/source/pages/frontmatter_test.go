@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -125,6 +126,29 @@ func TestBounded(t *testing.T) {
 	} {
 		if got := isBounded(pattern); got != want {
 			t.Errorf("%q: %t", pattern, got)
+		}
+	}
+}
+
+// A small page takes little memory, however much it repeats, and little is told of what is
+// wrong with it.
+func TestRepetitionIsCheap(t *testing.T) {
+	long, again := strings.Repeat("7", 48<<10), func(n int, item string) string { return "[" + strings.Repeat(item+",", n) + "]" }
+	for name, document := range map[string]string{
+		"a long name above many values": yamlPage("a: &a "+again(250, "x"), "? "+long, ": "+again(200, "*a"), "tools: [[ls]]"),
+		"a long mistake many times":     yamlPage("n: &n "+long, "s: &s "+again(64, "*n"), "tools: "+again(256, "*s")),
+		"many mistakes":                 yamlPage("tools: " + again(16_000, "a")),
+		"many fields twice":             yamlPage(strings.Repeat("a: 1\n", 8000)),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ParseFrontmatter("p.md", []byte(document))
+		runtime.ReadMemStats(&after)
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 128<<20 {
+			t.Errorf("%s: it took %d MiB of memory", name, grown>>20)
+		}
+		if err != nil && len(err.Error()) > 256<<10 {
+			t.Errorf("%s: the error has %d bytes", name, len(err.Error()))
 		}
 	}
 }
