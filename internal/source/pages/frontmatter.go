@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"regexp/syntax"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -78,6 +76,7 @@ func bad(err error) error {
 // A reader makes a Frontmatter of a tree.
 type reader struct {
 	config.Decoder
+	patterns patterns
 }
 
 func (r *reader) frontmatter(n *config.Node) Frontmatter {
@@ -188,27 +187,11 @@ func (r *reader) pattern(n *config.Node) ToolPart {
 		r.Problem(p, "%s is over %d bytes", p.Path, maxPatternBytes)
 		return ToolPart{}
 	}
-	compiled, err := regexp.Compile(p.Text)
+	part, err := r.patterns.part(p.Text)
 	if err != nil {
 		r.Problem(p, "%s: %s", p.Path, regexError(err))
-		return ToolPart{}
 	}
-	return ToolPart{Kind: Pattern, Text: p.Text, pattern: compiled, bounded: isBounded(p.Text)}
-}
-
-// regexError says what is wrong with a pattern. What other engines have and this one
-// does not is named as such.
-func regexError(err error) string {
-	var e *syntax.Error
-	if !errors.As(err, &e) {
-		return err.Error()
-	}
-	for _, look := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
-		if strings.Contains(e.Expr, look) {
-			return fmt.Sprintf("look-around such as %s is not supported (the syntax is RE2)", look)
-		}
-	}
-	return fmt.Sprintf("%s: %q (the syntax is RE2: no look-around, no back references)", e.Code, e.Expr)
+	return part
 }
 
 func (r *reader) env(n *config.Node) []string {

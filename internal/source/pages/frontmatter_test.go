@@ -24,6 +24,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"regex of a number", yamlPage("tools: [[cat, {regex: 5}]]"), `tools[0][1] must be {} or {regex: "…"}`},
 		{"look-around", yamlPage(`tools: [[cat, {regex: "a(?!b)"}]]`), "look-around such as (?! is not supported"},
 		{"look-behind", yamlPage(`tools: [[cat, {regex: "(?<=a)b"}]]`), "look-around such as (?<= is not supported"},
+		{"large patterns", yamlPage(`tools: [[cat, {regex: "(a{1000}){1}` + strings.Repeat("b{1000}", 66) + `"}]]`), "tools[0][1].regex: the patterns of the page are too large together"},
 		{"bad pattern", yamlPage(`tools: [[cat, {regex: "("}]]`), "missing closing )"},
 		{"long pattern", yamlPage(`tools: [[cat, {regex: "` + strings.Repeat("a", 4097) + `"}]]`), "over 4096 bytes"},
 		{"lone backslash", yamlPage(`tools: [[cat, {regex: "\."}]]`), "p.md:2:"},
@@ -134,9 +135,15 @@ func TestBounded(t *testing.T) {
 // wrong with it.
 func TestRepetitionIsCheap(t *testing.T) {
 	long, again := strings.Repeat("7", 48<<10), func(n int, item string) string { return "[" + strings.Repeat(item+",", n) + "]" }
+	var large strings.Builder
+	for i := range 256 {
+		fmt.Fprintf(&large, `[ls, {regex: '\pL{900}%d'}, {regex: '\pN{900}%d'}],`, i, i)
+	}
 	for name, document := range map[string]string{
 		"a long name above many values": yamlPage("a: &a "+again(250, "x"), "? "+long, ": "+again(200, "*a"), "tools: [[ls]]"),
 		"a long mistake many times":     yamlPage("n: &n "+long, "s: &s "+again(64, "*n"), "tools: "+again(256, "*s")),
+		"a large pattern many times":    yamlPage(`r: &r {regex: '^\pL{900}$'}`, "s: &s [ls, "+strings.Repeat("*r, ", 60)+"]", "tools: "+again(256, "*s")),
+		"many large patterns":           yamlPage("tools: [" + large.String() + "]"),
 		"many mistakes":                 yamlPage("tools: " + again(16_000, "a")),
 		"many fields twice":             yamlPage(strings.Repeat("a: 1\n", 8000)),
 	} {
