@@ -141,6 +141,31 @@ func TestAliasesExpandWithinBounds(t *testing.T) {
 	}
 }
 
+// What a long name or text is repeated by stays small.
+func TestRepetitionIsBounded(t *testing.T) {
+	long := strings.Repeat("k", 5000)
+	for file, text := range map[string]string{
+		"a.yaml": "? " + long + "\n: [x, {y: [z]}]\n", "a.json": `{"` + long + `": ["x", {"y": ["z"]}]}`, "a.toml": long + " = ['x', {y = ['z']}]\n",
+	} {
+		n, err := config.Parse(file, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := n.Fields[0].Value; ; at = at.Items[0] {
+			if len(at.Path) > 300 {
+				t.Errorf("%s: a path has %d bytes", file, len(at.Path))
+			}
+			if len(at.Items) == 0 {
+				break
+			}
+		}
+	}
+	again := "a: &a " + strings.Repeat("7", 10_000) + "\nb: [" + strings.Repeat("*a, ", 200) + "]\n"
+	if n, err := config.ParseWith("p.md", []byte(again), config.Options{Aliases: true}); n != nil || err == nil || !strings.Contains(err.Error(), "bytes of text") {
+		t.Errorf("a long text by many aliases: %v", err)
+	}
+}
+
 func TestProblemsAreFoundBehindAWrapping(t *testing.T) {
 	_, err := config.Parse("a.yaml", []byte("a: &x 1\nb: &y 1\n"))
 	if got := config.ProblemsOf(fmt.Errorf("loading: %w", err)); len(got) != 2 || got[1].Where.Line != 2 {

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -131,32 +130,40 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// A small page takes little memory, however much it repeats, and little is told of what is
-// wrong with it.
-func TestRepetitionIsCheap(t *testing.T) {
-	long, again := strings.Repeat("7", 48<<10), func(n int, item string) string { return "[" + strings.Repeat(item+",", n) + "]" }
-	var large strings.Builder
-	for i := range 256 {
-		fmt.Fprintf(&large, `[ls, {regex: '\pL{900}%d'}, {regex: '\pN{900}%d'}],`, i, i)
-	}
+// However often a small page repeats itself, little is told of what is wrong with it.
+func TestLittleIsToldOfRepeatedMistakes(t *testing.T) {
+	again := func(n int, item string) string { return "[" + strings.Repeat(item+",", n) + "]" }
 	for name, document := range map[string]string{
-		"a long name above many values": yamlPage("a: &a "+again(250, "x"), "? "+long, ": "+again(200, "*a"), "tools: [[ls]]"),
-		"a long mistake many times":     yamlPage("n: &n "+long, "s: &s "+again(64, "*n"), "tools: "+again(256, "*s")),
-		"a large pattern many times":    yamlPage(`r: &r {regex: '^\pL{900}$'}`, "s: &s [ls, "+strings.Repeat("*r, ", 60)+"]", "tools: "+again(256, "*s")),
-		"many large patterns":           yamlPage("tools: [" + large.String() + "]"),
-		"many mistakes":                 yamlPage("tools: " + again(16_000, "a")),
-		"many fields twice":             yamlPage(strings.Repeat("a: 1\n", 8000)),
+		"a long mistake many times": yamlPage("n: &n "+strings.Repeat("7", 48<<10), "s: &s "+again(64, "*n"), "tools: "+again(256, "*s")),
+		"many mistakes":             yamlPage("tools: " + again(250, again(60, "a"))),
+		"many fields twice":         yamlPage(strings.Repeat("a: 1\n", 8000)),
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
 		_, err := ParseFrontmatter("p.md", []byte(document))
-		runtime.ReadMemStats(&after)
-		if grown := after.TotalAlloc - before.TotalAlloc; grown > 128<<20 {
-			t.Errorf("%s: it took %d MiB of memory", name, grown>>20)
-		}
 		if err != nil && len(err.Error()) > 256<<10 {
 			t.Errorf("%s: the error has %d bytes", name, len(err.Error()))
 		}
+	}
+}
+
+// A pattern that stands in many places is compiled once, and the patterns of a page are
+// bounded together.
+func TestPatternsAreBounded(t *testing.T) {
+	f, err := ParseFrontmatter("p.md", []byte(yamlPage(`r: &r {regex: '^\pL{900}$'}`, "tools: ["+strings.Repeat("[ls, *r, *r],", 256)+"]")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range f.Tools {
+		if s.Parts[1].pattern != f.Tools[0].Parts[1].pattern || s.Parts[2].pattern != f.Tools[0].Parts[1].pattern {
+			t.Fatalf("the pattern is compiled again for tools[%d]", i)
+		}
+	}
+	var specs strings.Builder
+	for i := range 256 {
+		fmt.Fprintf(&specs, `[ls, {regex: '\pL{900}%d'}],`, i)
+	}
+	_, err = ParseFrontmatter("p.md", []byte(yamlPage("tools: ["+specs.String()+"]")))
+	if err == nil || !strings.Contains(err.Error(), "too large together") {
+		t.Errorf("large patterns: %v", err)
 	}
 }
 
