@@ -166,6 +166,32 @@ func TestRepetitionIsBounded(t *testing.T) {
 	}
 }
 
+// Every value of TOML knows where it stands, whatever stands before it.
+func TestPlacesInTOML(t *testing.T) {
+	text := "a = 1\n\n[b]\nc = [ 'x',\n  'y' ]\nd.e = { f = 2, g = 'z' }\n[[h]]\ni = '''\n\n'''\nj = 3\n[b.k]\nl = 4\n"
+	n, err := config.ParseWith("a.toml", []byte(text), config.Options{FirstLine: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var places []string
+	var walk func(n *config.Node)
+	walk = func(n *config.Node) {
+		for _, f := range n.Fields {
+			places = append(places, fmt.Sprintf("%s %d:%d", f.Name, f.Where.Line, f.Where.Column))
+			walk(f.Value)
+		}
+		for _, item := range n.Items {
+			places = append(places, fmt.Sprintf("[%s] %d:%d", item.Text, item.Where.Line, item.Where.Column))
+			walk(item)
+		}
+	}
+	walk(n)
+	const want = "a 5:1, b 7:2, c 8:1, [x] 8:7, [y] 9:3, d 10:1, e 10:3, f 10:9, g 10:16, k 16:4, l 17:1, h 11:3, [] 11:3, i 12:1, j 15:1"
+	if got := strings.Join(places, ", "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestProblemsAreFoundBehindAWrapping(t *testing.T) {
 	_, err := config.Parse("a.yaml", []byte("a: &x 1\nb: &y 1\n"))
 	if got := config.ProblemsOf(fmt.Errorf("loading: %w", err)); len(got) != 2 || got[1].Where.Line != 2 {

@@ -18,7 +18,7 @@ func (p *parser) toml(data []byte) *Node {
 		return nil
 	}
 	root := &Node{Kind: Map, Where: p.at(nil, 0)}
-	r := &tomlReader{parser: p, into: root}
+	r := &tomlReader{parser: p, into: root, data: data}
 	r.tree.Reset(data)
 	for r.tree.NextExpression() {
 		r.expression(r.tree.Expression())
@@ -43,6 +43,12 @@ type tomlReader struct {
 	// into is the table that key-value lines go to.
 	into *Node
 	root *Node
+
+	// data is read along with the tree, so that its lines are counted once.
+	data  []byte
+	read  int // how much of it was counted
+	lines int // that end in what was read
+	start int // of the line after them
 }
 
 func (r *tomlReader) expression(e *unstable.Node) {
@@ -165,6 +171,14 @@ func (r *tomlReader) fill(n *Node, v *unstable.Node, depth int) {
 }
 
 func (r *tomlReader) where(n *unstable.Node) durward.Position {
-	start := r.tree.Shape(n.Raw).Start
-	return durward.Position{File: r.file, Line: r.line(start.Line), Column: start.Column}
+	offset := int(n.Raw.Offset)
+	if offset < r.read {
+		r.read, r.lines, r.start = 0, 0, 0
+	}
+	for ; r.read < offset; r.read++ {
+		if r.data[r.read] == '\n' {
+			r.lines, r.start = r.lines+1, r.read+1
+		}
+	}
+	return durward.Position{File: r.file, Line: r.line(r.lines + 1), Column: offset - r.start + 1}
 }
