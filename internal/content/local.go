@@ -48,9 +48,19 @@ func OpenLocal(dir string, hidden ...string) (*Local, error) {
 	}
 	l := &Local{root: root, physical: physical}
 	for _, path := range hidden {
+		if path == physical {
+			return nil, errors.Join(allHidden(path), root.Close())
+		}
 		l.hide(path)
 	}
 	return l, nil
+}
+
+func allHidden(path string) error {
+	return &durward.Error{
+		Reason: durward.BadUsage, Op: "open site", Hint: "keep what nobody is to see, as the audit log, in another directory",
+		Err: fmt.Errorf("%s is to be served and to be hidden", path),
+	}
 }
 
 // hide notes a path that is hidden. A directory elsewhere holds nothing of the site.
@@ -89,7 +99,9 @@ func (l *Local) Resolve(_ context.Context, name string) (*Content, error) {
 	case durward.NotRegularFile: // a directory, or nothing to be read
 		c, err = l.open(path.Join(name, Index))
 	case durward.FileNotFound, durward.NotADirectory:
-		c, err = l.open(name + ".md")
+		if !l.Hides(name) {
+			c, err = l.open(name + ".md")
+		}
 	}
 	switch durward.ReasonOf(err) {
 	case durward.FileNotFound, durward.NotADirectory, durward.NotRegularFile, durward.PathTooLong, durward.SymlinkLoop, durward.SpecialFilesystem:

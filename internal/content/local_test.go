@@ -139,7 +139,7 @@ func TestCommandsRunWhereTheFileTrulyLies(t *testing.T) {
 }
 
 func TestHiddenFilesHaveNoName(t *testing.T) {
-	root := tree(t, "README.md", "site.toml", "link -> site.toml", "other.toml")
+	root := tree(t, "README.md", "site.toml", "link -> site.toml", "other.toml", "site.toml.md", "link.md")
 	if err := os.Link(root+"/site.toml", root+"/hard.toml"); err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +160,13 @@ func TestHiddenFilesHaveNoName(t *testing.T) {
 		if hidden := want == "notFound" && path != "none"; l.Hides(path) != hidden {
 			t.Errorf("%q: hidden is %v", path, !hidden)
 		}
+	}
+}
+
+func TestASiteIsNotHiddenAsAWhole(t *testing.T) {
+	root := tree(t, "README.md")
+	if l, err := OpenLocal(root, root); durward.ReasonOf(err) != durward.BadUsage {
+		t.Errorf("%v, %v", l, err)
 	}
 }
 
