@@ -12,7 +12,11 @@ import (
 // what jsonx.Marshal gives: every call waits for this twice, so it does without looking
 // at types.
 func (r Record) body() ([]byte, error) {
-	b := bodyWriter{text: make([]byte, 0, 2048)}
+	room := 768
+	if r.Sandbox != nil {
+		room = 2048
+	}
+	b := bodyWriter{text: make([]byte, 0, room)}
 	b.text = append(b.text, `"phase":`...)
 	b.quote(string(r.Phase))
 	for _, m := range [...]struct{ name, value string }{

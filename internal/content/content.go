@@ -12,13 +12,13 @@ package content
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // A Resolver finds what a path of a site names. It may be called concurrently. The
@@ -69,22 +69,24 @@ func (c *Content) WorkingDir() (string, error) {
 }
 
 // ReadAll reads the whole file. One of more than most bytes has reason MaxFileBytes.
-func (c *Content) ReadAll(most int64) ([]byte, error) {
-	document := make([]byte, 0, min(max(c.Size, 0), most)+1) // one more, for the end to be seen
-	for {
-		n, err := c.Body.Read(document[len(document):cap(document)])
-		document = document[:len(document)+n]
-		switch {
-		case int64(len(document)) > most:
-			return nil, &durward.Error{
-				Reason: durward.MaxFileBytes, Op: "read page", Hint: "make the page smaller", Err: fmt.Errorf("%s has more than %d bytes", c.Path, most),
-			}
-		case errors.Is(err, io.EOF):
-			return document, nil
-		case err != nil:
-			return nil, &durward.Error{Reason: durward.FileIO, Op: "read page", Err: err}
-		case len(document) == cap(document):
-			document = append(document, 0)[:len(document)]
-		}
+func (c *Content) ReadAll(most int64) ([]byte, error) { return c.ReadInto(nil, most) }
+
+// ReadInto is ReadAll, of a file of which nothing was read yet, into the memory of a
+// buffer as far as that goes.
+func (c *Content) ReadInto(buffer []byte, most int64) (document []byte, err error) {
+	if f, ok := c.Body.(*fsroot.Handle); ok {
+		document, err = f.AppendTo(buffer[:0], most)
+	} else if document, err = io.ReadAll(io.LimitReader(c.Body, most+1)); err != nil {
+		err = &durward.Error{Reason: durward.FileIO, Op: "read page", Err: err}
+	}
+	if err == nil && int64(len(document)) > most {
+		err = c.tooLarge(most)
+	}
+	return document, err
+}
+
+func (c *Content) tooLarge(most int64) error {
+	return &durward.Error{
+		Reason: durward.MaxFileBytes, Op: "read page", Hint: "make the page smaller", Err: fmt.Errorf("%s has more than %d bytes", c.Path, most),
 	}
 }

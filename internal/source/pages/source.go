@@ -130,9 +130,14 @@ const (
 // what is written through a mapping of it, and parsed again unless its bytes are the
 // same.
 func (s *Source) parsedOf(c *content.Content) (*parsed, error) {
-	document, err := c.ReadAll(MaxPageBytes)
+	buffer := documents.Get().(*[]byte)
+	defer documents.Put(buffer)
+	document, err := c.ReadInto(*buffer, MaxPageBytes)
 	if err != nil {
 		return nil, err
+	}
+	if cap(document) <= maxParsedBytes {
+		*buffer = document
 	}
 	s.mu.Lock()
 	known := s.parsed[c.Path]
@@ -146,6 +151,9 @@ func (s *Source) parsedOf(c *content.Content) (*parsed, error) {
 	}
 	return p, nil
 }
+
+// documents are buffers to read pages into, which are mostly the ones that are known.
+var documents = sync.Pool{New: func() any { return new([]byte) }}
 
 func (s *Source) keep(path string, p *parsed) {
 	s.mu.Lock()
