@@ -43,9 +43,14 @@ type chain struct {
 	day day
 	// ragged is set while bytes that are no whole line may stand behind size.
 	ragged bool
+	// text is memory for the lines of one write.
+	text []byte
 	// looked is when the log's name was last seen to lead to the file.
 	looked time.Time
 }
+
+// keptText is the most memory that a chain keeps for the next write.
+const keptText = 64 << 10
 
 // lookEvery is how long nobody looks whether the file still has the log's name. That it
 // has not been removed, cut or added to is seen each time.
@@ -124,11 +129,7 @@ func (c *chain) append(bodies [][]byte, at time.Time) (int, error) {
 	if err := c.intact(); err != nil {
 		return 0, err
 	}
-	size := 0
-	for _, body := range bodies {
-		size += len(body) + maxStart
-	}
-	text := make([]byte, 0, size)
+	text := c.text[:0]
 	ends, heads := make([]int, len(bodies)), make([]digest, len(bodies))
 	head := c.head
 	for i, body := range bodies {
@@ -137,6 +138,9 @@ func (c *chain) append(bodies [][]byte, at time.Time) (int, error) {
 		head = digestOf(text[start:])
 		text = append(text, '\n')
 		ends[i], heads[i] = len(text), head
+	}
+	if cap(text) <= keptText {
+		c.text = text
 	}
 	n, err := c.file.Write(text)
 	whole := sort.SearchInts(ends, n+1)

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/fsroot"
 )
 
 // A Resolver finds what a path of a site names. It may be called concurrently. The
@@ -56,6 +55,8 @@ type Content struct {
 	// for only now and then; file is its device and inode.
 	physical func() (string, error)
 	file     [2]uint64
+	// read reads the whole file in a quick way, if there is one.
+	read func(buffer []byte, most int64) ([]byte, error)
 }
 
 // WorkingDir gives the absolute directory in which commands of the page run, while Body
@@ -74,15 +75,20 @@ func (c *Content) ReadAll(most int64) ([]byte, error) { return c.ReadInto(nil, m
 // ReadInto is ReadAll, of a file of which nothing was read yet, into the memory of a
 // buffer as far as that goes.
 func (c *Content) ReadInto(buffer []byte, most int64) (document []byte, err error) {
-	if f, ok := c.Body.(*fsroot.Handle); ok {
-		document, err = f.AppendTo(buffer[:0], most)
-	} else if document, err = io.ReadAll(io.LimitReader(c.Body, most+1)); err != nil {
-		err = &durward.Error{Reason: durward.FileIO, Op: "read page", Err: err}
+	if c.read != nil {
+		document, err = c.read(buffer, most)
+	} else {
+		document, err = io.ReadAll(io.LimitReader(c.Body, most+1))
 	}
-	if err == nil && int64(len(document)) > most {
-		err = c.tooLarge(most)
+	switch {
+	case durward.ReasonOf(err) != "":
+		return nil, err
+	case err != nil:
+		return nil, &durward.Error{Reason: durward.FileIO, Op: "read page", Err: err}
+	case int64(len(document)) > most:
+		return nil, c.tooLarge(most)
 	}
-	return document, err
+	return document, nil
 }
 
 func (c *Content) tooLarge(most int64) error {

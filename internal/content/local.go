@@ -27,6 +27,7 @@ type Local struct {
 	physical string
 	hidden   []string // files
 	closed   []string // directories below the root in which nothing is found
+	kept     kept
 }
 
 // OpenLocal opens a directory. The hidden files, named by physical paths, are not found
@@ -87,7 +88,10 @@ func bare(err error) error {
 func (l *Local) Root() string { return l.physical }
 
 // Close closes the directory. Files opened from it stay open.
-func (l *Local) Close() error { return l.root.Close() }
+func (l *Local) Close() error {
+	l.kept.close()
+	return l.root.Close()
+}
 
 // Resolve finds the file that a path names.
 func (l *Local) Resolve(_ context.Context, name string) (*Content, error) {
@@ -129,6 +133,7 @@ func (l *Local) open(name string) (*Content, error) {
 	return &Content{
 		Body: f, Path: name, Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info, time.Now()),
 		physical: func() (string, error) { return l.pathOf(f, name) }, file: [2]uint64{f.Info.Device, f.Info.Inode},
+		read: func(buffer []byte, most int64) ([]byte, error) { return l.kept.read(f, buffer, most) },
 	}, nil
 }
 

@@ -5,7 +5,6 @@ package fsroot
 import (
 	"io"
 	"os"
-	"slices"
 
 	"github.com/durward/durward"
 )
@@ -59,6 +58,19 @@ func (h *Handle) openAgain() (*os.File, error) {
 	return f.File, nil
 }
 
+// Open gives the file opened once more, at its start; the caller closes it.
+func (h *Handle) Open() (*os.File, error) {
+	open := h.reopen
+	if h.fd < 0 {
+		open = h.openAgain
+	}
+	f, err := open()
+	if err != nil {
+		return nil, fail("file.open", h.name, err)
+	}
+	return f, nil
+}
+
 func (h *Handle) open() (err error) {
 	if h.file == nil {
 		h.file, err = h.reopen()
@@ -75,42 +87,6 @@ func (h *Handle) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return h.file.Read(p)
-}
-
-// AppendTo appends the file, of which nothing was read yet, to p, in as few calls as can
-// be: it is for small files that are read again and again. Of one of more than most
-// bytes it gives one byte too many.
-func (h *Handle) AppendTo(p []byte, most int64) ([]byte, error) {
-	r, done, err := h.reader()
-	if err != nil {
-		return p, fail("file.open", h.name, err)
-	}
-	defer done()
-	if p, err = appendAll(p, r, h.Info.Size, most); err != nil {
-		return p, fail("file.read", h.name, err)
-	}
-	return p, nil
-}
-
-// appendAll reads r to its end, of which size is known beforehand unless the file is
-// being written, and no further than to the first byte over most.
-func appendAll(p []byte, r io.Reader, size, most int64) ([]byte, error) {
-	start := len(p)
-	p = slices.Grow(p, int(min(size, most))+1) // one more, for the end to be seen
-	for {
-		room := min(int64(cap(p)), int64(start)+most+1)
-		n, err := r.Read(p[len(p):room])
-		p = p[:len(p)+n]
-		got := int64(len(p) - start)
-		switch {
-		case err == io.EOF, got > most, got == size && int64(len(p)) < room:
-			return p, nil
-		case err != nil:
-			return p, err
-		case len(p) == cap(p):
-			p = slices.Grow(p, 1)
-		}
-	}
 }
 
 // Seek moves to another place of the file.

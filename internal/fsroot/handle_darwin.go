@@ -1,16 +1,11 @@
 package fsroot
 
-import (
-	"io"
-	"os"
-)
+import "os"
 
 // findFile opens: there is no way to hold a file unopened.
 func (r *Root) findFile(name string, rules Rules) (*Handle, error) { return r.openHandle(name, rules) }
 
 func (h *Handle) reopen() (*os.File, error) { return h.openAgain() }
-
-func (h *Handle) reader() (io.Reader, func(), error) { return h, func() {}, nil }
 
 func (h *Handle) closeFound() {}
 

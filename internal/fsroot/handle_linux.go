@@ -1,7 +1,6 @@
 package fsroot
 
 import (
-	"io"
 	"os"
 	"strconv"
 
@@ -67,37 +66,6 @@ func (h *Handle) reopen() (*os.File, error) {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), h.name), nil
-}
-
-// reader gives the file to be read from its start, without what package os does for
-// files that are kept.
-func (h *Handle) reader() (io.Reader, func(), error) {
-	if h.fd < 0 || h.file != nil {
-		return h, func() {}, nil
-	}
-	fd, err := openFound(h.fd)
-	if err == unix.ENOENT { // there is no /proc
-		return h, func() {}, nil
-	}
-	return descriptor(fd), func() { unix.Close(fd) }, err
-}
-
-// A descriptor is read without the help of package os.
-type descriptor int
-
-func (d descriptor) Read(p []byte) (int, error) {
-	for {
-		n, err := unix.Read(int(d), p)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return 0, err
-		case n == 0 && len(p) > 0:
-			return 0, io.EOF
-		}
-		return n, nil
-	}
 }
 
 func (h *Handle) closeFound() { unix.Close(h.fd) }

@@ -40,11 +40,11 @@ func (*Root) FindFile(name string, _ Rules) (*Handle, error) {
 }
 
 // The methods of a Handle are never called.
-func (*Handle) Read([]byte) (int, error)                   { return 0, errNoContainment }
-func (*Handle) Seek(int64, int) (int64, error)             { return 0, errNoContainment }
-func (*Handle) Close() error                               { return nil }
-func (*Handle) AppendTo(p []byte, _ int64) ([]byte, error) { return p, errNoContainment }
-func (*Handle) PhysicalPath() (string, error)              { return "", errNoContainment }
+func (*Handle) Read([]byte) (int, error)       { return 0, errNoContainment }
+func (*Handle) Seek(int64, int) (int64, error) { return 0, errNoContainment }
+func (*Handle) Close() error                   { return nil }
+func (*Handle) Open() (*os.File, error)        { return nil, errNoContainment }
+func (*Handle) PhysicalPath() (string, error)  { return "", errNoContainment }
 
 // OpenDir refuses.
 func (*Root) OpenDir(name string, _ Rules) (*os.File, error) {
