@@ -18,7 +18,7 @@ func (r Record) body() ([]byte, error) {
 	}
 	b := bodyWriter{text: make([]byte, 0, room)}
 	b.text = append(b.text, `"phase":`...)
-	b.quote(string(r.Phase))
+	b.text = jsonx.AppendString(b.text, string(r.Phase))
 	for _, m := range [...]struct{ name, value string }{
 		{"reqId", string(r.ReqID)},
 		{"clientId", r.ClientID},
@@ -79,7 +79,7 @@ func (b *bodyWriter) member(name string) {
 func (b *bodyWriter) string(name, value string) {
 	if value != "" {
 		b.member(name)
-		b.quote(value)
+		b.text = jsonx.AppendString(b.text, value)
 	}
 }
 
@@ -89,7 +89,7 @@ func (b *bodyWriter) strings(name string, values []string) {
 			b.member(name)
 		}
 		b.text = append(b.text, "[,"[min(i, 1)])
-		b.quote(v)
+		b.text = jsonx.AppendString(b.text, v)
 	}
 	if len(values) > 0 {
 		b.text = append(b.text, ']')
@@ -158,17 +158,4 @@ func (b *bodyWriter) value(name string, v any) {
 	}
 	b.member(name)
 	b.text = append(b.text, bytes.TrimSuffix(text, []byte("\n"))...)
-}
-
-// quote writes a string; one that is not plain ASCII is left to those who know how.
-func (b *bodyWriter) quote(s string) {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			text, err := jsonx.Marshal(s)
-			b.err = err
-			b.text = append(b.text, bytes.TrimSuffix(text, []byte("\n"))...)
-			return
-		}
-	}
-	b.text = append(append(append(b.text, '"'), s...), '"')
 }

@@ -19,3 +19,14 @@ func Marshal(v any) ([]byte, error) {
 	}
 	return line.Bytes(), nil
 }
+
+// AppendString appends s as Marshal writes it, the quotes included.
+func AppendString(text []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, _ := Marshal(s) // a string is never refused
+			return append(text, bytes.TrimSuffix(quoted, []byte("\n"))...)
+		}
+	}
+	return append(append(append(text, '"'), s...), '"')
+}

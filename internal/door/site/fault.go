@@ -163,12 +163,19 @@ var hints = map[string]string{
 	string(durward.ShuttingDown):     "try again after the restart",
 }
 
-// A refusal is the body of an answer to a POST that ran nothing, or not to its end;
-// that to a GET has its first members only.
-type refusal struct {
-	Error string `json:"error"`
-	Code  string `json:"code"`
-	Hint  string `json:"hint,omitempty"`
+// refusal is the body of an answer that is an error. That to a POST has the members of an
+// answer to a command, too, which ran not at all or not to its end.
+func refusal(message, code, hint string, post bool) []byte {
+	line := jsonx.AppendString(append(make([]byte, 0, 512), `{"error":`...), message)
+	line = jsonx.AppendString(append(line, `,"code":`...), code)
+	if hint != "" {
+		line = jsonx.AppendString(append(line, `,"hint":`...), hint)
+	}
+	if post {
+		line = jsonx.AppendString(append(line, `,"stdout":"","stderr":`...), message)
+		line = append(line, `,"returncode":1`...)
+	}
+	return append(line, "}\n"...)
 }
 
 // writeError answers with an error that came before there was a call, and logs it.
@@ -182,18 +189,7 @@ func (d *door) writeError(w http.ResponseWriter, r *http.Request, err error) {
 // the handler sees it.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	status, code, message := Fault(err)
-	body := refusal{Error: message, Code: code, Hint: cmp.Or(hintOf(err), hints[code])}
-	var shape any = body
-	if r.Method == http.MethodPost {
-		shape = struct {
-			refusal
-			answer
-		}{body, answer{Stderr: message, ReturnCode: 1}}
-	}
-	line, failed := jsonx.Marshal(shape)
-	if failed != nil {
-		line = nil
-	}
+	line := refusal(message, code, cmp.Or(hintOf(err), hints[code]), r.Method == http.MethodPost)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
