@@ -184,9 +184,7 @@ var engineRules = []rule[Subject]{
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
 		_, _ = s.do(ctx, t, s.Succeeds)
-		if after := descriptors(t); after > before {
-			t.Errorf("%d descriptors were open before and %d are after", before, after)
-		}
+		closed(t, before)
 	}},
 	{"what is declared is said without repeats", func(t testing.TB, s Subject) {
 		seen := map[durward.GrantField]bool{}

@@ -30,6 +30,19 @@ func holdAll[T any](t *testing.T, fresh func(t *testing.T) T, rules []rule[T]) {
 	}
 }
 
+// closed waits until no more descriptors are open than before: what was cut short may
+// still be closing its own.
+func closed(t testing.TB, before int) {
+	t.Helper()
+	after := descriptors(t)
+	for ctx := within(t); after > before && ctx.Err() == nil; after = descriptors(t) {
+		runtime.Gosched()
+	}
+	if after > before {
+		t.Errorf("%d descriptors were open before and %d are after", before, after)
+	}
+}
+
 // within gives a context that ends when patience does.
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -66,10 +66,44 @@ func (e *Engine) prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 		}
 		return builtIn.Prepare(ctx, t, c, g)
 	}
-	if err := inside(root, c); err != nil {
+	if !strings.ContainsAny(c.Argv[0], separators) {
+		return e.Programs.Prepare(ctx, t, c, g)
+	}
+	return e.prepareInside(ctx, t, c, g, root)
+}
+
+// Opened is a prepared call that holds its program open.
+type Opened interface {
+	// Program is the physical path of the program.
+	Program() string
+}
+
+// separators are what makes a program's name a path.
+const separators = "/" + string(filepath.Separator)
+
+// prepareInside refuses a program that is named by a path and lies outside the root,
+// wherever links lead. What was opened is judged, where the engine opens it.
+func (e *Engine) prepareInside(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant, root string) (core.Prepared, error) {
+	path := filepath.FromSlash(c.Argv[0])
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.Dir, path)
+	}
+	if !below(root, path) {
+		return nil, outside(c.Argv[0])
+	}
+	p, err := e.Programs.Prepare(ctx, t, c, g)
+	if err != nil {
 		return nil, err
 	}
-	return e.Programs.Prepare(ctx, t, c, g)
+	if opened, ok := p.(Opened); ok {
+		path = opened.Program()
+	} else if physical, err := filepath.EvalSymlinks(path); err == nil { // what is not there is missed by who runs it
+		path = physical
+	}
+	if !below(root, path) {
+		return nil, errors.Join(outside(c.Argv[0]), p.Close())
+	}
+	return p, nil
 }
 
 // An expanded call holds values of variables.
@@ -92,24 +126,14 @@ func discreet(err error) error {
 	return &silent
 }
 
-// inside refuses a program that is named by a path and lies outside the root, wherever
-// links lead. One that is not there is left to be missed by whoever opens it.
-func inside(root string, c durward.Call) error {
-	program := c.Argv[0]
-	if !slices.ContainsFunc([]string{"/", string(filepath.Separator)}, func(s string) bool { return strings.Contains(program, s) }) {
-		return nil
-	}
-	path := program
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(c.Dir, filepath.FromSlash(path))
-	}
-	physical, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		physical = path
-	}
-	if below, err := filepath.Rel(root, physical); root != "" && err == nil && filepath.IsLocal(below) {
-		return nil
-	}
+// below reports whether a path lies in a directory by its name. Without a directory none
+// does.
+func below(root, path string) bool {
+	inside, err := filepath.Rel(root, path)
+	return root != "" && err == nil && filepath.IsLocal(inside)
+}
+
+func outside(program string) error {
 	return &durward.Error{
 		Reason: durward.OutsideRoot, Op: "prepare", Rule: "program", Hint: "name a program by its bare name, or one below the site",
 		Err: fmt.Errorf("%s is outside the site", program),

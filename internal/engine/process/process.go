@@ -116,6 +116,9 @@ func (p *prepared) open() error {
 	return err
 }
 
+// Program is the physical path of the program.
+func (p *prepared) Program() string { return p.request.Program.Path }
+
 // inside judges the directory that was opened: where the grant names path sets, it
 // lies in one of them.
 func (p *prepared) inside() error {
