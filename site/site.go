@@ -187,7 +187,7 @@ func (b *builder) openPrograms() error {
 	if b.programs != nil {
 		return nil
 	}
-	engine := process.New(process.Options{})
+	engine := process.New(process.Options{Warm: true})
 	b.engine = engine
 	b.closers = append(b.closers, engine)
 	b.programs = engine

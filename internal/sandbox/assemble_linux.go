@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"sync"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // A step is a [Call] as the assembly of vfork and of the reaper reads it.
@@ -102,6 +104,8 @@ func (a *assembler) value(arg Arg) uintptr {
 		return a.bytes(arg.data)
 	case argStrings:
 		return a.vector(arg.list)
+	case argMessage:
+		return a.message(int(arg.n))
 	}
 	return 0 // written when it is known
 }
@@ -120,6 +124,21 @@ func (a *assembler) vector(list []string) uintptr {
 	}
 	a.word(0)
 	return first
+}
+
+// message appends a struct msghdr and what it points to.
+func (a *assembler) message(descriptors int) uintptr {
+	content := a.bytes(make([]byte, wordSize))
+	size := unix.CmsgSpace(descriptors * 4)
+	control := a.bytes(make([]byte, size))
+	parts := a.next()
+	a.word(uint64(content))
+	a.word(1)
+	header := a.next()
+	for _, w := range [...]uint64{0, 0, uint64(parts), 1, uint64(control), uint64(size), 0} {
+		a.word(w)
+	}
+	return header
 }
 
 func (a *assembler) bytes(b []byte) uintptr {

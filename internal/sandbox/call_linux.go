@@ -43,6 +43,8 @@ const (
 	// argArgv and argEnvp are the vectors the reaper itself was executed with.
 	argArgv
 	argEnvp
+	// argMessage is the address of a message of one byte with room for n descriptors.
+	argMessage
 )
 
 func number[T ~int | ~uintptr | ~uint32](n T) Arg { return Arg{n: uintptr(n)} }
@@ -57,6 +59,9 @@ func result(before int) Arg { return Arg{kind: argResult, n: uintptr(before)} }
 func vector(list []string) Arg { return Arg{kind: argStrings, list: list} }
 func reaperArgv() Arg          { return Arg{kind: argArgv} }
 func reaperEnvp() Arg          { return Arg{kind: argEnvp} }
+
+// message is where a received message with so many descriptors goes; nobody reads it.
+func message(descriptors int) Arg { return Arg{kind: argMessage, n: uintptr(descriptors)} }
 
 // String gives "what for: call(arguments)".
 func (c Call) String() string { return fmt.Sprintf("%s: %s", c.Name, c.expression()) }
@@ -91,6 +96,8 @@ func (a Arg) String() string {
 		return "argv"
 	case argEnvp:
 		return "envp"
+	case argMessage:
+		return fmt.Sprintf("message of %d descriptors", a.n)
 	}
 	return fmt.Sprintf("%d", int64(a.n))
 }

@@ -56,7 +56,7 @@ func (h *helper) tell() ([]placement, error) {
 	if err := h.pipe(&h.control, toChild, unix.O_NONBLOCK); err != nil {
 		return nil, err
 	}
-	_, err = unix.Write(h.control, block)
+	_, err = unix.Write(h.control, block.text)
 	return []placement{{h.lent[0], reaperStatusFD}, {h.lent[1], reaperControlFD}}, err
 }
 

@@ -33,11 +33,15 @@ type Plan struct {
 	UID, GID uint32
 
 	argv, env []string
-	follow    bool   // the start is waited for, and the end told at once
-	direct    bool   // no reaper: the command is our own child
-	block     []byte // what the reaper is told
-	memory    memoryKind
-	users     bool // the command enters a user namespace that is kept
+	follow    bool  // the start is waited for, and the end told at once
+	direct    bool  // no reaper: the command is our own child
+	block     block // what the reaper is told
+	// warm is what a spare reaper is told, and its list before the fork; empty where none
+	// will do.
+	warm       block
+	warmBefore []Call
+	memory     memoryKind
+	users      bool // the command enters a user namespace that is kept
 }
 
 // String prints the plan, one call to a line.
@@ -96,12 +100,18 @@ func compile(s shape) (Plan, error) {
 	if p.Report, err = s.report(); err != nil || p.direct {
 		return p, err
 	}
-	p.block, err = p.told(s)
+	if p.block, err = p.told(s); err != nil || !s.suitsSpare() {
+		return p, err
+	}
+	p.warmBefore = append(s.takeOver(), p.Before...)
+	told := p
+	told.Before = p.warmBefore
+	p.warm, err = told.told(s)
 	return p, err
 }
 
 // told gives what the reaper is told.
-func (p Plan) told(s shape) ([]byte, error) {
+func (p Plan) told(s shape) (block, error) {
 	return reaperLists{
 		before: p.Before, command: p.Command, after: p.After, end: p.End,
 		cloneFlags: s.howToFork(), eager: s.follow, linger: s.linger, sweep: s.containment == Subreaper,

@@ -29,9 +29,11 @@ type Process struct {
 	group  *cgroup         // nil unless the call lives in a cgroup
 	users  *os.File        // the user namespace of the call, or nil
 	home   *userNamespaces // where it goes when nobody lives in it any more
-	bounds string          // what the kernel calls the cgroup that bounds memory; empty without one
-	began  time.Duration   // on the monotonic clock
-	setup  time.Duration   // set before exited is closed
+	spares *Spares         // gets another one when the call is over
+	host   Host
+	bounds string        // what the kernel calls the cgroup that bounds memory; empty without one
+	began  time.Duration // on the monotonic clock
+	setup  time.Duration // set before exited is closed
 
 	exited chan struct{} // closed when exit is set
 	exit   Exit
@@ -267,6 +269,7 @@ func (p *Process) watch() {
 		p.readRecords(false)
 		close(p.exited)
 	}
+	p.spares.refill(p.plan, p.host)
 }
 
 // waitEnd waits for a process of ours and reaps it. In a program that ignores SIGCHLD,

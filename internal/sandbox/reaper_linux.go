@@ -3,7 +3,10 @@
 package sandbox
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -104,8 +107,16 @@ type reaperLists struct {
 
 var errBlockTooLarge = errors.New("the plan does not fit the reaper's block")
 
-// encode lays the block out as it is sent.
-func (l reaperLists) encode() ([]byte, error) {
+// A block is what the reaper is told, as it is sent.
+type block struct {
+	text []byte
+	// argv and envp are the addresses that receive the vectors of the command, unused
+	// one that receives what nobody asks for.
+	argv, envp, unused uintptr
+}
+
+// encode lays the block out.
+func (l reaperLists) encode() (block, error) {
 	const header = unsafe.Sizeof(reaperBlock{})
 	b := reaperBlock{
 		cloneFlags: uint64(l.cloneFlags),
@@ -114,8 +125,7 @@ func (l reaperLists) encode() ([]byte, error) {
 		},
 		pause: unix.Timespec{Nsec: 1e6},
 	}
-	block := append(make([]byte, 0, usualBlock), unsafe.Slice((*byte)(unsafe.Pointer(&b)), header)...)
-	a := assembler{base: reaperBase, buf: block}
+	a := assembler{base: reaperBase, buf: append(make([]byte, 0, usualBlock), unsafe.Slice((*byte)(unsafe.Pointer(&b)), header)...)}
 	b.before = uint64(a.list(l.before))
 	b.command = uint64(a.list(l.command))
 	b.after = uint64(a.list(l.after))
@@ -125,16 +135,32 @@ func (l reaperLists) encode() ([]byte, error) {
 	if l.sweep {
 		b.children = uint64(a.bytes([]byte("/proc/thread-self/children\x00")))
 	}
-	unused := uint64(a.bytes(make([]byte, 2*wordSize)))
-	b.argv, b.envp = uint64(a.argv), uint64(a.envp)
-	if b.argv == 0 {
-		b.argv, b.envp = unused, unused
+	unused := a.bytes(make([]byte, wordSize))
+	if a.argv == 0 {
+		a.argv, a.envp = unused, unused
 	}
+	b.argv, b.envp = uint64(a.argv), uint64(a.envp)
 	if len(a.buf) > blockMax {
-		return nil, errBlockTooLarge
+		return block{}, errBlockTooLarge
 	}
 	b.size = uint64(len(a.buf))
 	copy(a.buf, unsafe.Slice((*byte)(unsafe.Pointer(&b)), header))
+	return block{a.buf, a.argv, a.envp, unused}, nil
+}
+
+// with gives the block with the vectors of the command in it, for a reaper that was
+// executed with others.
+func (b block) with(argv, env []string) ([]byte, error) {
+	a := assembler{base: reaperBase, buf: slices.Grow(bytes.Clone(b.text), usualBlock)}
+	vectors := [...]struct{ address, slot uintptr }{{a.vector(argv), b.argv}, {a.vector(env), b.envp}}
+	if len(a.buf) > blockMax {
+		return nil, errBlockTooLarge
+	}
+	for _, v := range vectors {
+		binary.NativeEndian.PutUint64(a.buf[v.slot-reaperBase:], uint64(v.address))
+	}
+	head := (*reaperBlock)(unsafe.Pointer(unsafe.SliceData(a.buf)))
+	head.size, head.argv, head.envp = uint64(len(a.buf)), uint64(b.unused), uint64(b.unused)
 	return a.buf, nil
 }
 

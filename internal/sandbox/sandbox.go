@@ -49,6 +49,8 @@ type Request struct {
 	// called.
 	Follow bool
 	Linger time.Duration
+	// Spares, unless nil, may have the first process of the call ready.
+	Spares *Spares
 }
 
 // A Shortage says whose memory ran out, as far as a call is concerned.

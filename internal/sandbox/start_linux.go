@@ -29,6 +29,7 @@ func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Proces
 	defer s.closeLent()
 	proc, err := s.start(ctx, h)
 	if err != nil {
+		r.Spares.refill(p, h)
 		short := s.shortage(err)
 		s.closeOwn()
 		if short != NoShortage {
@@ -87,28 +88,14 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	reaper := -1
-	if !s.plan.direct {
-		program, err := reaperProgram()
-		if err != nil {
-			return nil, err
-		}
-		pipes, err := s.reaperPipes()
-		if err != nil {
-			return nil, err
-		}
-		place = append(place, pipes...)
-		reaper = fdOf(program)
-	}
-	list := append(memory, s.shared(place, reaper)...)
-	pid, pidfd, err := spawn(ctx, s.plan.Namespaces, born, list)
+	pid, pidfd, err := s.firstProcess(ctx, place, memory, born)
 	if err != nil {
 		reapFailed(pidfd)
 		return nil, err
 	}
 	proc := &Process{
 		plan: s.plan, eager: s.plan.follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
-		users: s.users, home: h.users,
+		users: s.users, home: h.users, spares: s.request.Spares, host: h,
 		began: s.began, exited: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if s.memory != nil {
@@ -127,6 +114,28 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	return proc, nil
 }
 
+// firstProcess gives the first process of the call, which is on its way: a spare one, or
+// a new one.
+func (s *starter) firstProcess(ctx context.Context, place []placement, memory []Call, born int) (pid, pidfd int, err error) {
+	if r := s.spare(); r != nil && s.hand(r) {
+		return r.pid, r.pidfd, nil
+	}
+	reaper := -1
+	if !s.plan.direct {
+		program, err := reaperProgram()
+		if err != nil {
+			return -1, -1, err
+		}
+		pipes, err := s.reaperPipes()
+		if err != nil {
+			return -1, -1, err
+		}
+		place = append(place, pipes...)
+		reaper = fdOf(program)
+	}
+	return spawn(ctx, s.plan.Namespaces, born, append(memory, s.shared(place, reaper)...))
+}
+
 // monotonic reads the clock that the command's process reads, too.
 func monotonic() time.Duration {
 	var t unix.Timespec
@@ -143,7 +152,7 @@ func (s *starter) reaperPipes() ([]placement, error) {
 	if err := s.pipe(&s.control, toChild, unix.O_NONBLOCK); err != nil {
 		return nil, err
 	}
-	if _, err := unix.Write(s.control, s.plan.block); err != nil {
+	if _, err := unix.Write(s.control, s.plan.block.text); err != nil {
 		return nil, err
 	}
 	return []placement{{s.lent[0], reaperStatusFD}, {s.lent[1], reaperControlFD}}, nil

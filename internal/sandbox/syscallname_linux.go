@@ -45,6 +45,8 @@ func syscallName(nr uintptr) string {
 		return "rt_sigaction"
 	case unix.SYS_RT_SIGPROCMASK:
 		return "rt_sigprocmask"
+	case unix.SYS_RECVMSG:
+		return "recvmsg"
 	case unix.SYS_SETGROUPS:
 		return "setgroups"
 	case unix.SYS_SETPRIORITY:

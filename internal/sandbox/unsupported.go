@@ -78,6 +78,13 @@ func OpenTerminal(durward.WindowSize, uint32) (master, slave *os.File, err error
 // ResizeTerminal refuses.
 func ResizeTerminal(*os.File, durward.WindowSize) error { return refuse() }
 
+// Spares has none.
+type Spares struct{}
+
+// Close and Settle have nothing to do.
+func (*Spares) Close()  {}
+func (*Spares) Settle() {}
+
 // A Process never exists here.
 type Process struct{}
 

@@ -56,7 +56,7 @@ func (w *watchdog) start(kill *os.File, home string) error {
 		{Name: "exit", NR: unix.SYS_EXIT_GROUP, Args: []Arg{number(0)}},
 	}}.encode()
 	if err == nil {
-		_, err = unix.Write(s.control, block)
+		_, err = unix.Write(s.control, block.text)
 	}
 	if err != nil {
 		s.closeOwn()

@@ -73,7 +73,7 @@ func TestACommandThatLeavesItsCgroup(t *testing.T) {
 // Somebody outside the call to whom the command gave its output cannot hold up the
 // answer, nor add to what was recorded.
 func TestOutputGivenToAStranger(t *testing.T) {
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -184,7 +184,7 @@ func TestRuntimeThatIgnoresSIGCHLD(t *testing.T) {
 		return
 	}
 	signal.Ignore(syscall.SIGCHLD)
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	for range 10 {
 		if r, err := e.run(t.Context(), shell("exit 3"), confined()); err != nil || r.ExitStatus() != 3 {
 			t.Fatalf("%d, %v", r.ExitStatus(), err)
@@ -194,7 +194,7 @@ func TestRuntimeThatIgnoresSIGCHLD(t *testing.T) {
 
 // A command that takes the reaper's descriptors away ends its own call, no other's.
 func TestReaperWithoutDescriptors(t *testing.T) {
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	m := newMarker(t, 0)
 	began := time.Now()
 	_, err := e.run(t.Context(), shell("prlimit --pid $PPID --nofile=0:0 2>/dev/null; sleep %s & exit 0", m), confined())
@@ -277,7 +277,7 @@ func lease(t *testing.T, path string) (release func()) {
 
 // A write that is given up does not touch the input of another one.
 func TestAWriteThatIsGivenUp(t *testing.T) {
-	e, g := newEngine(t, nil), confined()
+	e, g := newEngine(t, Options{}), confined()
 	g.Keep = durward.KeepStream
 	c := shell("sleep 0.5; wc -c")
 	c.Stdin = make([]byte, 1<<20)
@@ -311,7 +311,7 @@ func TestAWriteThatIsGivenUp(t *testing.T) {
 // A reader that is slow when the command is over still gets every byte.
 func TestASlowReaderAfterTheEnd(t *testing.T) {
 	for _, terminal := range []*durward.WindowSize{nil, {Rows: 24, Cols: 80}} {
-		e, g := newEngine(t, nil), confined()
+		e, g := newEngine(t, Options{}), confined()
 		g.Keep, g.Limits.Output = durward.KeepFlow, chunkBytes
 		c := shell("head -c 100000 /dev/zero")
 		c.Terminal = terminal

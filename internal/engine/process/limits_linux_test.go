@@ -48,7 +48,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e, m, g := newEngine(t, nil), newMarker(t, 0), confined()
+			e, m, g := newEngine(t, Options{}), newMarker(t, 0), confined()
 			test.limit(&g)
 			r, err := e.run(t.Context(), shell(test.script, m), g)
 			if durward.ReasonOf(err) != test.reason {
@@ -66,7 +66,7 @@ func TestLimits(t *testing.T) {
 
 // Exactly the limit is no breach; one byte more is.
 func TestOutputAtTheLimitIsNotRefused(t *testing.T) {
-	e, g := newEngine(t, nil), confined()
+	e, g := newEngine(t, Options{}), confined()
 	g.Keep, g.Limits.Output = durward.KeepRefuse, 1000
 	r, err := e.run(t.Context(), shell("head -c 600 /dev/zero; head -c 400 /dev/zero >&2"), g)
 	if err != nil || len(r.Stdout.Bytes()) != 600 || len(r.Stderr.Bytes()) != 400 {
@@ -79,7 +79,7 @@ func TestOutputAtTheLimitIsNotRefused(t *testing.T) {
 
 // What is kept is exact, and what is dropped is counted exactly.
 func TestKeptOutputIsExact(t *testing.T) {
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	all := &bytes.Buffer{}
 	for i := range 20000 {
 		fmt.Fprintf(all, "%d\n", i+1)
@@ -108,7 +108,7 @@ func TestKeptOutputIsExact(t *testing.T) {
 
 // More processes than allowed cannot be made; the command goes on.
 func TestProcessLimit(t *testing.T) {
-	e, g := newEngine(t, nil), confined()
+	e, g := newEngine(t, Options{}), confined()
 	g.Limits.Pids = 12
 	r, err := e.run(t.Context(), shell("for i in $(seq 40); do sleep 5 2>/dev/null & done 2>/dev/null; echo went on; jobs | wc -l"), g)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestProcessLimit(t *testing.T) {
 
 // A fork bomb is ended by the clock like anything else.
 func TestForkBomb(t *testing.T) {
-	e, g, m := newEngine(t, nil), confined(), newMarker(t, 0)
+	e, g, m := newEngine(t, Options{}), confined(), newMarker(t, 0)
 	g.Limits.Pids = 64
 	began := time.Now()
 	ctx, cancel := contextFor(t, 300*time.Millisecond)
@@ -138,7 +138,7 @@ func TestForkBomb(t *testing.T) {
 
 // The resource limits of the grant are those the command sees.
 func TestResourceLimits(t *testing.T) {
-	e, g := newEngine(t, nil), confined()
+	e, g := newEngine(t, Options{}), confined()
 	g.Limits.OpenFiles, g.Limits.FileSize, g.Limits.AddressSpace = 77, 4096, 512<<20
 	r, err := e.run(t.Context(), shell("ulimit -n; ulimit -f; ulimit -v; ulimit -c; head -c 5000 /dev/zero > $HOME/f; wc -c < $HOME/f"), g)
 	if err != nil {

@@ -26,15 +26,32 @@ func eachContainment(t *testing.T, test func(t *testing.T, e *Engine)) {
 			t.Logf("%s is not to be had here: %v", trial.Containment, trial.Err)
 			continue
 		}
-		t.Run(string(trial.Containment), func(t *testing.T) {
-			test(t, newEngine(t, func() sandbox.Host { return host.With(trial.Containment) }))
-		})
+		only := func() sandbox.Host { return host.With(trial.Containment) }
+		t.Run(string(trial.Containment), func(t *testing.T) { test(t, newEngine(t, Options{Host: only})) })
+		if trial.Containment == sandbox.PIDNamespace {
+			t.Run(warm, func(t *testing.T) { test(t, warmEngine(t, only)) })
+		}
 	}
 }
 
-func newEngine(t *testing.T, host func() sandbox.Host) *Engine {
+// warm is the name of the tests of an engine that has the first process of a call ready.
+const warm = "warm"
+
+// warmEngine gives an engine that has the first process of a call ready.
+func warmEngine(t *testing.T, host func() sandbox.Host) *Engine {
 	t.Helper()
-	e := New(Options{Host: host, ScratchDir: t.TempDir()})
+	e := newEngine(t, Options{Host: host, Warm: true})
+	if _, err := e.run(t.Context(), call("true"), confined()); err != nil {
+		t.Fatal(err)
+	}
+	e.spares.Settle()
+	return e
+}
+
+func newEngine(t *testing.T, o Options) *Engine {
+	t.Helper()
+	o.ScratchDir = t.TempDir()
+	e := New(o)
 	openToAll(t, e.scratch.parent)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {

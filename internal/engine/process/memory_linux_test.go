@@ -133,7 +133,7 @@ func TestReportOfMemory(t *testing.T) {
 
 // Where no cgroup bounds memory, the runtime does.
 func TestMemoryWithoutCgroups(t *testing.T) {
-	e := newEngine(t, func() sandbox.Host { return sandbox.Probe().WithoutMemory() })
+	e := newEngine(t, Options{Host: func() sandbox.Host { return sandbox.Probe().WithoutMemory() }})
 	for _, script := range []string{
 		"head -c 268435456 /dev/zero | tail; sleep %s",
 		"for i in 1 2 3 4 5 6 7 8; do (head -c 33554432 /dev/zero; sleep 5) | tail & done; wait; sleep %s",
@@ -190,7 +190,7 @@ func TestMemoryOfASession(t *testing.T) {
 // A command that may choose whom the kernel kills first, and has it kill the reaper, has
 // run out of memory all the same.
 func TestTheReaperRunsOutOfMemory(t *testing.T) {
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	if _, err := e.host().Memory(); err != nil || os.Geteuid() != 0 {
 		t.Log("only root may choose, and only a cgroup kills")
 		return
@@ -281,9 +281,9 @@ func TestRuntimeInASmallCgroup(t *testing.T) {
 	if !held {
 		host = host.WithoutMemory()
 	}
-	e, g := newEngine(t, func() sandbox.Host { return host }), confined()
+	e, g := newEngine(t, Options{Host: func() sandbox.Host { return host }}), confined()
 	g.Mode = durward.Mode(os.Getenv("DURWARD_TEST_MODE"))
-	ctx, cancel := contextFor(t, 5*time.Second)
+	ctx, cancel := contextFor(t, 20*time.Second)
 	defer cancel()
 	r, err := e.run(ctx, shell("for i in $(seq 40); do (head -c 2000000 /dev/zero; sleep .5) | tail & done; wait"), g)
 	killed, readErr := os.ReadFile(path + "/memory.failcnt")

@@ -30,6 +30,8 @@ type Options struct {
 	// Clock reads a clock that goes on while the machine sleeps. Nil means the
 	// system's own.
 	Clock func() time.Duration
+	// Warm keeps the first process of the next call ready, for a program that runs many.
+	Warm bool
 }
 
 // An Engine runs commands. It is safe for concurrent use.
@@ -37,6 +39,7 @@ type Engine struct {
 	host    func() sandbox.Host
 	clock   func() time.Duration
 	scratch *scratch
+	spares  *sandbox.Spares // nil unless calls are to find something ready
 }
 
 // New makes an Engine. It is closed when no call is running any more.
@@ -47,11 +50,20 @@ func New(o Options) *Engine {
 	if o.Clock == nil {
 		o.Clock = sinceBoot
 	}
-	return &Engine{host: o.Host, clock: o.Clock, scratch: newScratch(o.ScratchDir)}
+	e := &Engine{host: o.Host, clock: o.Clock, scratch: newScratch(o.ScratchDir)}
+	if o.Warm {
+		e.spares = &sandbox.Spares{}
+	}
+	return e
 }
 
 // Close removes what the engine keeps for its calls.
-func (e *Engine) Close() error { return e.scratch.close() }
+func (e *Engine) Close() error {
+	if e.spares != nil {
+		e.spares.Close()
+	}
+	return e.scratch.close()
+}
 
 // Enforces lists the fields that level 0 can hold.
 func (e *Engine) Enforces() []durward.GrantField {
@@ -111,6 +123,7 @@ func (p *prepared) open() error {
 	p.request = sandbox.Request{
 		Argv: p.call.Argv, Env: p.environment(), Program: program, Dir: p.dir,
 		Grant: p.grant, Terminal: p.call.Terminal != nil, Linger: min(lingerTime, max(p.grant.Limits.Grace, 0)),
+		Spares: p.engine.spares,
 	}
 	p.plan, err = sandbox.Compile(p.request, p.host)
 	return err

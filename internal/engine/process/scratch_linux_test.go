@@ -396,7 +396,7 @@ func TestScratchSweeps(t *testing.T) {
 
 // The name of a private directory has nothing of the call in it.
 func TestPrivateDirIsNotNamedByTheCall(t *testing.T) {
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	c := shell(`printf %%s "$HOME"`)
 	c.ID = "../../../escaped"
 	r, err := e.run(t.Context(), c, confined())

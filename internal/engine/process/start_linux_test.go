@@ -50,7 +50,7 @@ func TestNoDescriptorIsInherited(t *testing.T) {
 // The environment is the grant's and nothing else.
 func TestEnvironmentIsExact(t *testing.T) {
 	t.Setenv("SECRET_TOKEN", "s3cret")
-	e, g := newEngine(t, nil), confined()
+	e, g := newEngine(t, Options{}), confined()
 	g.Env["EXTRA"] = "a b\nc"
 	r, err := e.run(t.Context(), call("env", "-0"), g)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestNoKeyringIsInherited(t *testing.T) {
 	}
 	g := confined()
 	g.Mode = durward.DangerFullAccess // a command that is somebody else is not shown our keys in any case
-	r, err := newEngine(t, nil).run(t.Context(), call("cat", "/proc/keys"), g)
+	r, err := newEngine(t, Options{}).run(t.Context(), call("cat", "/proc/keys"), g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		for _, test := range tests {
 			g := confined()
 			g.Env["PATH"] = ":.:" + g.Env["PATH"]
-			before := descriptors(t)
+			before := descriptors(t, e)
 			r, err := e.run(t.Context(), test.call, g)
 			if durward.ReasonOf(err) != test.reason || r.Report != nil {
 				t.Errorf("%s: %v (reason %q), want %s", test.name, err, durward.ReasonOf(err), test.reason)
@@ -183,17 +183,17 @@ func TestWhatCannotBeStarted(t *testing.T) {
 			if _, err := os.Stat(marker); !os.IsNotExist(err) {
 				t.Errorf("%s: something ran", test.name)
 			}
-			if after := descriptors(t); after != before {
+			if after := descriptors(t, e); after != before {
 				t.Errorf("%s: %d descriptors before, %d after", test.name, before, after)
 			}
 		}
 	})
 }
 
-func descriptors(t *testing.T) int {
+func descriptors(t *testing.T, e *Engine) int {
 	t.Helper()
 	n := 0
-	for _, count := range openFiles(t) {
+	for _, count := range openFiles(t, e) {
 		n += count
 	}
 	return n
@@ -238,7 +238,7 @@ func TestDirectoryIsEnteredByDescriptor(t *testing.T) {
 		t.Fatal(err)
 	}
 	openToAll(t, dir)
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	p, err := e.Prepare(t.Context(), durward.Tool{}, withDir(call("sh", "-c", "echo *"), dir), confined())
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestTheJudgedProgramRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	evil := []byte("#!/bin/sh\ntouch " + marker + "\n")
 	replace([]byte("#!/bin/sh\necho good\n"))
 	p, err := e.Prepare(t.Context(), durward.Tool{}, call(path), confined())
@@ -313,7 +313,7 @@ func TestTheJudgedProgramRuns(t *testing.T) {
 // Input of any size is fed while the command runs, and holds up nobody who does not
 // read it.
 func TestStdin(t *testing.T) {
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	c := call("cat")
 	c.Stdin = bytes.Repeat([]byte("0123456789abcdef"), 60000)
 	g := confined()
@@ -333,7 +333,7 @@ func TestStdin(t *testing.T) {
 
 // The private directory goes, whatever the command has made of it.
 func TestPrivateDirectoryGoes(t *testing.T) {
-	e := newEngine(t, nil)
+	e := newEngine(t, Options{})
 	r, err := e.run(t.Context(), shell(`mkdir -p $HOME/a/b/c && touch $HOME/a/b/c/f && ln -s / $HOME/root && chmod 0 $HOME/a/b && chmod 0 $HOME/a; echo $HOME`), confined())
 	if err != nil || r.ExitStatus() != 0 {
 		t.Fatalf("%d, %v: %s", r.ExitStatus(), err, r.Stderr.Bytes())

@@ -107,8 +107,18 @@ func TestRuntimeThatWillBeKilled(t *testing.T) {
 	if m == "" {
 		return
 	}
-	host := sandbox.ProbeAll().With(sandbox.Containment(os.Getenv("DURWARD_TEST_CONTAINMENT")))
-	e, g := New(Options{Host: func() sandbox.Host { return host }}), confined()
+	containment := os.Getenv("DURWARD_TEST_CONTAINMENT")
+	o := Options{Warm: containment == warm}
+	if o.Warm {
+		containment = string(sandbox.PIDNamespace)
+	}
+	host := sandbox.ProbeAll().With(sandbox.Containment(containment))
+	o.Host = func() sandbox.Host { return host }
+	e, g := New(o), confined()
+	if o.Warm {
+		_, _ = e.run(t.Context(), call("true"), g)
+		e.spares.Settle()
+	}
 	if mode := os.Getenv("DURWARD_TEST_MODE"); mode != "" {
 		g.Mode = durward.Mode(mode)
 	}
@@ -156,24 +166,25 @@ func TestExitFidelity(t *testing.T) {
 	})
 }
 
-// A thousand runs leave nothing behind.
+// A thousand runs leave nothing behind, but for what as many at once found ready.
 func TestRunsLeaveNothing(t *testing.T) {
 	eachContainment(t, func(t *testing.T, e *Engine) {
-		if _, err := e.run(t.Context(), call("true"), confined()); err != nil {
-			t.Fatal(err)
-		}
-		before := belongings(t, e)
-		for range 100 {
-			var batch sync.WaitGroup
+		batch := func() {
+			var runs sync.WaitGroup
 			for range 10 {
 				c := call("true")
-				batch.Go(func() {
+				runs.Go(func() {
 					if _, err := e.run(t.Context(), c, confined()); err != nil {
 						t.Error(err)
 					}
 				})
 			}
-			batch.Wait()
+			runs.Wait()
+		}
+		batch()
+		before := belongings(t, e)
+		for range 100 {
+			batch()
 		}
 		if after := belongings(t, e); after != before {
 			t.Fatalf("before: %s; after: %s", before, after)
@@ -183,8 +194,11 @@ func TestRunsLeaveNothing(t *testing.T) {
 
 // openFiles counts the descriptors of this process by what they lead to. It leaves out
 // what is kept for later calls, of which there is as much as calls ran at once.
-func openFiles(t *testing.T) map[string]int {
+func openFiles(t *testing.T, e *Engine) map[string]int {
 	t.Helper()
+	if e.spares != nil {
+		e.spares.Settle()
+	}
 	fds, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
@@ -207,5 +221,5 @@ func belongings(t *testing.T, e *Engine) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(openFiles(t), " children ", zombies(t), " private ", len(private))
+	return fmt.Sprint(openFiles(t, e), " children ", zombies(t), " private ", len(private))
 }
