@@ -3,8 +3,10 @@
 package site_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -350,6 +352,22 @@ func TestComponentsThatSomebodyPutThere(t *testing.T) {
 				t.Errorf("%d records", n)
 			}
 		})
+	}
+}
+
+// Of a secret that commands can read the log tells, and of no other.
+func TestSecretsThatCommandsCanRead(t *testing.T) {
+	if alone(t) {
+		return
+	}
+	var log bytes.Buffer
+	start(t, living(map[string]string{"README.md": "# x", "token": "x", "vars": "x"}, func(c *site.Config) {
+		must(t, os.Chmod(filepath.Join(c.Root, "token"), 0o600))
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		c.Hidden = []string{filepath.Join(c.Root, "token"), filepath.Join(c.Root, "vars"), "/etc/passwd"}
+	}))
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "file=vars") {
+		t.Errorf("%s", text)
 	}
 }
 

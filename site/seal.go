@@ -35,6 +35,28 @@ func (b *builder) seal(g durward.Grant) error {
 	})
 }
 
+// warn tells of files that are not served although they lie in the site, where commands
+// can read them all the same.
+func (b *builder) warn(g durward.Grant) {
+	if b.local == nil || b.engine == nil || b.config.Logger == nil {
+		return
+	}
+	uid, gids, err := b.engine.User(g, b.local.Root())
+	if err != nil {
+		return // no command runs there
+	}
+	user := content.User{UID: uid, GIDs: gids}
+	for _, path := range b.config.Hidden {
+		below, err := filepath.Rel(b.local.Root(), path)
+		if err != nil || !filepath.IsLocal(below) {
+			continue
+		}
+		if can, err := user.CanRead(path); err == nil && can {
+			b.config.Logger.Warn("this file is not served, but the commands of the site can read it: keep it elsewhere", "file", below)
+		}
+	}
+}
+
 const whyIdle = "the blocks marked component are shown and not run: the commands of this page run as a user who can write it"
 
 func sealed(local *content.Local, engine *process.Engine, g durward.Grant) (*content.Seal, error) {

@@ -200,6 +200,7 @@ func (b *builder) runtime() (*core.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.warn(operator.Grant())
 	if err := b.seal(operator.Grant()); err != nil {
 		return nil, err
 	}

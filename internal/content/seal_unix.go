@@ -102,7 +102,17 @@ func (s *Seal) unwritable(c *Content) (physical string, file id, replaceable, ok
 
 // canWrite reports whether the user can write a file or directory: is allowed to, or can
 // allow it to themselves, as its owner and root can.
-func (u User) canWrite(path string) (bool, id, error) {
+func (u User) canWrite(path string) (bool, id, error) { return u.can(path, 0o2) }
+
+// CanRead reports whether the user can read a file, or can allow it to themselves, as far
+// as the file itself tells.
+func (u User) CanRead(path string) (bool, error) {
+	can, _, err := u.can(path, 0o4)
+	return can, err
+}
+
+// can looks for one right, given as a bit of others.
+func (u User) can(path string, right os.FileMode) (bool, id, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return false, id{}, err
@@ -113,11 +123,11 @@ func (u User) canWrite(path string) (bool, id, error) {
 	}
 	file := id{uint64(st.Dev), st.Ino}
 	mode := info.Mode().Perm()
-	if u.UID == 0 || u.UID == st.Uid || mode&0o002 != 0 {
+	if u.UID == 0 || u.UID == st.Uid || mode&right != 0 {
 		return true, file, nil
 	}
 	// With an access list, the bits of the group are the most that it gives to anybody.
-	byGroup := mode&0o020 != 0 && (slices.Contains(u.GIDs, st.Gid) || hasAccessList(path))
+	byGroup := mode&(right<<3) != 0 && (slices.Contains(u.GIDs, st.Gid) || hasAccessList(path))
 	return byGroup, file, nil
 }
 
