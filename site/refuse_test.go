@@ -508,7 +508,7 @@ func TestAllowedHostsAndOrigins(t *testing.T) {
 	for name, value := range map[string]string{"Host": "x.docs.example", "Origin": "http://app.example"} {
 		r.ask(run("/", "echo").with(name, value)).wantRefusal(t, "POST", 403, "origin_denied")
 	}
-	for name := range r.ask(run("/", "echo").with("Origin", "https://app.example")).Header {
+	for name := range r.ask(run("/", "echo").with("Origin", "http://ADDR")).Header {
 		if strings.HasPrefix(name, "Access-Control-") {
 			t.Errorf("the answer has %s", name)
 		}

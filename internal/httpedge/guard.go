@@ -20,7 +20,7 @@ type Rules struct {
 	// the server's address and localhost.
 	Hosts []string
 	// Origins lists origins ("https://example.org") that may send requests beside the
-	// server's own.
+	// server's own, and whose pages may see the answers.
 	Origins []string
 	// NoOrigin refuses each request that carries an Origin header, so that no browser
 	// is served.
@@ -68,6 +68,11 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
+		if g.asksFirst(r) && g.checkSite(r) == nil {
+			g.share(w, r)
+			g.answerFirst(w)
+			return
+		}
 		caller, err := g.judge(w, r)
 		if err != nil {
 			refuse(w, r, g.rules.WriteError, err)
@@ -86,6 +91,7 @@ func (g *Guard) judge(w http.ResponseWriter, r *http.Request) (durward.Caller, e
 	if err := g.checkSite(r); err != nil {
 		return durward.Caller{}, err
 	}
+	g.share(w, r)
 	// "http://host/path" is for proxies, and net/http drops the Host header beside it.
 	if !strings.HasPrefix(r.RequestURI, "/") {
 		return durward.Caller{}, badRequest("the request target is not a path")

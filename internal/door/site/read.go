@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,7 +91,7 @@ func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, 
 			return err
 		}
 	}
-	w.Header()["Vary"] = varyAccept
+	varies(w.Header())
 	if in.kind == kindMarkdown && render.WantsHTML(r.Header["Accept"]) {
 		if in, err = d.rendered(r, clean, c, in); err != nil {
 			return err
@@ -99,6 +100,15 @@ func (d *door) page(w http.ResponseWriter, r *http.Request, sent, clean string, 
 	}
 	serve(w, r, in)
 	return nil
+}
+
+// varies says that the answer depends on the Accept header.
+func varies(h http.Header) {
+	if before := h["Vary"]; len(before) > 0 {
+		h["Vary"] = append(slices.Clip(before), "Accept")
+		return
+	}
+	h["Vary"] = varyAccept
 }
 
 var varyAccept = []string{"Accept"}
