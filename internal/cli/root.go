@@ -17,6 +17,8 @@ kept within limits, ended with all it started, and recorded in a log that
 proves itself.
 
   durward exec -- sh -c 'echo hello'   run a command
+  durward init DIR                     make a folder of pages that carry their tools
+  durward serve DIR                    serve it, and run what the pages allow
   durward audit tail                   see what was decided and done
 
 What this machine can hold:            durward doctor
@@ -34,10 +36,15 @@ func (p *program) root() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              unknownCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return p.begin(cmd) },
-		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(p.stdout, welcome)
-			return err
-		},
+	}
+	version := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(*cobra.Command, []string) error {
+		if *version {
+			p.command = "version"
+			return p.printVersion()
+		}
+		_, err := io.WriteString(p.stdout, welcome)
+		return err
 	}
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)

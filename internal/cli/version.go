@@ -18,14 +18,16 @@ func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "print the version", Args: atMost(0),
 		Example: "  durward version\n  durward version --json",
-		RunE: func(*cobra.Command, []string) error {
-			if p.json {
-				return p.print(versionData{p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH})
-			}
-			_, err := fmt.Fprintf(p.stdout, "durward %s (%s %s/%s)\n", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+		RunE:    func(*cobra.Command, []string) error { return p.printVersion() },
 	}
+}
+
+func (p *program) printVersion() error {
+	if p.json {
+		return p.print(versionData{p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+	}
+	_, err := fmt.Fprintf(p.stdout, "durward %s (%s %s/%s)\n", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 func (p *program) completionCommand() *cobra.Command {
