@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,10 @@ func TestConditionalReads(t *testing.T) {
 			}
 			if a := r.ask(get(target).with("Range", "bytes=900-")); a.StatusCode != 416 {
 				t.Errorf("%s %d: a part that is not there: %d", name, i, a.StatusCode)
+			}
+			head := request{method: "HEAD", target: target}.with("Range", "bytes=2-3")
+			if a := r.ask(head); a.StatusCode != 200 || a.Header.Get("Content-Length") != strconv.Itoa(len(first.body)) || a.Header.Get("ETag") != tag {
+				t.Errorf("%s %d: the head of a part: %d %v", name, i, a.StatusCode, a.Header)
 			}
 			path := filepath.Join(r.root, name)
 			info, err := os.Stat(path)

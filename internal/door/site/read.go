@@ -172,7 +172,7 @@ func (d *door) file(w http.ResponseWriter, r *http.Request, c *content.Content) 
 		return err
 	}
 	in.head(w)
-	http.ServeContent(w, r, "", undated, c.Body)
+	serveContent(w, r, c.Body)
 	return nil
 }
 
@@ -296,7 +296,16 @@ func serve(w http.ResponseWriter, r *http.Request, in reading) {
 		return
 	}
 	w.Header().Del("Content-Length") // of a part it is another one
-	http.ServeContent(w, r, "", undated, bytes.NewReader(in.body))
+	serveContent(w, r, bytes.NewReader(in.body))
+}
+
+// serveContent answers with all of a body, or with the range of it that a GET asks for:
+// other methods have none.
+func serveContent(w http.ResponseWriter, r *http.Request, body io.ReadSeeker) {
+	if r.Method != http.MethodGet {
+		r.Header.Del("Range")
+	}
+	http.ServeContent(w, r, "", undated, body)
 }
 
 // undated makes the tag alone decide whether a client has a version already. A date
