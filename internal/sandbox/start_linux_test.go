@@ -353,7 +353,8 @@ func TestNoContainmentNoCommand(t *testing.T) {
 }
 
 // The reaper that is told to end does so even while a crowd of processes comes and
-// goes, and whoever stops it is told to go on.
+// goes, and whoever stops it is told to go on. It is stopped once it has said that the
+// command runs: a start waits for that.
 func TestKillIsPrompt(t *testing.T) {
 	h := ProbeAll()
 	for _, c := range h.Trials {
@@ -366,12 +367,21 @@ func TestKillIsPrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer program.Close()
-		r.request.Program, r.request.Argv = program, []string{"sh", "-c", "kill -STOP $PPID; while :; do (sleep 0.001 & sleep 0.001) & sleep 0.002; done"}
+		r.request.Program, r.request.Argv = program, []string{"sh", "-c", "read -r begin; kill -STOP $PPID; while :; do (sleep 0.001 & sleep 0.001) & sleep 0.002; done"}
 		r.request.Follow = true
-		p, err := Start(t.Context(), r.compile(t), r.request, Stdio{r.null, r.null, r.null}, r.host)
+		stdin, begin, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
+		p, err := Start(t.Context(), r.compile(t), r.request, Stdio{stdin, r.null, r.null}, r.host)
+		stdin.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := begin.WriteString("\n"); err != nil {
+			t.Fatal(err)
+		}
+		begin.Close()
 		time.AfterFunc(100*time.Millisecond, p.Kill)
 		select {
 		case <-p.Gone():
