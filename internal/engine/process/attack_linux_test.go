@@ -224,6 +224,7 @@ func TestLeaseOnTheProgram(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			settle(e)
 			release := lease(t, program)
 			ctx, cancel := contextFor(t, 300*time.Millisecond)
 			began := time.Now()

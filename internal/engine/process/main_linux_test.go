@@ -44,8 +44,16 @@ func warmEngine(t *testing.T, host func() sandbox.Host) *Engine {
 	if _, err := e.run(t.Context(), call("true"), confined()); err != nil {
 		t.Fatal(err)
 	}
-	e.spares.Settle()
+	settle(e)
 	return e
+}
+
+// settle waits until nothing is being made ready: what is has copies of all descriptors
+// for a moment.
+func settle(e *Engine) {
+	if e.spares != nil {
+		e.spares.Settle()
+	}
 }
 
 func newEngine(t *testing.T, o Options) *Engine {

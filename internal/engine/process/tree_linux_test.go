@@ -196,9 +196,7 @@ func TestRunsLeaveNothing(t *testing.T) {
 // what is kept for later calls, of which there is as much as calls ran at once.
 func openFiles(t *testing.T, e *Engine) map[string]int {
 	t.Helper()
-	if e.spares != nil {
-		e.spares.Settle()
-	}
+	settle(e)
 	fds, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
