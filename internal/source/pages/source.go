@@ -110,12 +110,13 @@ func (s *Source) page(ctx context.Context, path string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(p.components) > 0 && s.options.Live != nil && !s.options.Live(c) {
-		p.components = nil
+	components := p.components
+	if len(components) > 0 && s.options.Live != nil && !s.options.Live(c) {
+		components = nil
 	}
 	return &Page{
 		Path: c.Path, Dir: dir, Root: s.options.Root,
-		frontmatter: p.frontmatter, refused: p.refused, components: p.components, hash: p.hash,
+		frontmatter: p.frontmatter, refused: p.refused, components: components, hash: p.hash,
 		vars: s.options.Vars, allowed: s.options.AllowEnv,
 	}, nil
 }

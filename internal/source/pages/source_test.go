@@ -117,3 +117,19 @@ func TestThePageIsReadEachTime(t *testing.T) {
 		}
 	}
 }
+
+// A page that may not run its components at one time may at another: what was parsed is
+// shared, and nobody's to change.
+func TestComponentsComeBack(t *testing.T) {
+	live := false
+	s := New(&still{text: "# x\n```component\necho\n```\n"}, Options{Live: func(*content.Content) bool { return live }})
+	for _, live = range []bool{true, false, true} {
+		tool, err := s.Find(t.Context(), "/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := tool.Spec.(*Page).hasComponent([]string{"sh", "-c", "echo"}); has != live {
+			t.Errorf("it has its component: %v, want %v", has, live)
+		}
+	}
+}
