@@ -99,13 +99,12 @@ func (l *Local) Resolve(_ context.Context, name string) (*Content, error) {
 		return l.open(Index)
 	}
 	c, err := l.open(name)
-	switch durward.ReasonOf(err) {
-	case durward.NotRegularFile: // a directory, or nothing to be read
+	switch reason := durward.ReasonOf(err); {
+	case errors.Is(err, errHidden): // and so there is nothing of that name
+	case reason == durward.NotRegularFile: // a directory, or nothing to be read
 		c, err = l.open(path.Join(name, Index))
-	case durward.FileNotFound, durward.NotADirectory:
-		if !l.Hides(name) {
-			c, err = l.open(name + ".md")
-		}
+	case reason == durward.FileNotFound, reason == durward.NotADirectory:
+		c, err = l.open(name + ".md")
 	}
 	switch durward.ReasonOf(err) {
 	case durward.FileNotFound, durward.NotADirectory, durward.NotRegularFile, durward.PathTooLong, durward.SymlinkLoop, durward.SpecialFilesystem:
@@ -114,6 +113,9 @@ func (l *Local) Resolve(_ context.Context, name string) (*Content, error) {
 	return c, err
 }
 
+// errHidden is the error of a hidden file. To a caller it is like that of a missing one.
+var errHidden = notFound()
+
 // open finds one file and tells all about it by what was found.
 func (l *Local) open(name string) (*Content, error) {
 	f, err := l.root.FindFile(name, rules)
@@ -121,14 +123,14 @@ func (l *Local) open(name string) (*Content, error) {
 		f, err = l.openPhysical(name, err)
 	}
 	if durward.ReasonOf(err) == durward.OutsideRoot && l.Hides(name) {
-		return nil, notFound() // like every other name of a hidden file
+		return nil, errHidden // like every other name of a hidden file
 	}
 	if err != nil {
 		return nil, err
 	}
 	if l.hides(f, name) {
 		f.Close()
-		return nil, notFound()
+		return nil, errHidden
 	}
 	return &Content{
 		Body: f, Path: name, Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info, time.Now()),

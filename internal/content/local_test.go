@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -159,6 +160,30 @@ func TestHiddenFilesHaveNoName(t *testing.T) {
 		}
 		if hidden := want == "notFound" && path != "none"; l.Hides(path) != hidden {
 			t.Errorf("%q: hidden is %v", path, !hidden)
+		}
+	}
+}
+
+// What lies in a hidden directory is hidden by every name, and no page stands in for it.
+func TestHiddenDirectoriesHoldNothing(t *testing.T) {
+	root := tree(
+		t, "README.md -> state/README.md", "state/README.md", "state/log", "state/log.md", "state/page.md", "state.md", "log -> state/log", "log.md",
+		"absolute -> ROOT/state/log", "absolute.md", "linked -> state", "linked.md", "page -> state/page.md", "states/log",
+	)
+	l := open(t, root, root+"/state")
+	for path, want := range map[string]string{
+		"": "notFound", "state": "notFound", "state/README.md": "notFound", "state/log": "notFound", "state/page": "notFound", "state/none": "notFound",
+		"log": "notFound", "absolute": "notFound", "linked": "notFound", "linked/log": "notFound", "page": "notFound",
+		"log.md": "log.md", "states/log": "states/log", "none": "notFound",
+	} {
+		if got := found(t, l, path); got != want {
+			t.Errorf("%q: %s; want %s", path, got, want)
+		}
+	}
+	_, missing := l.Resolve(t.Context(), "none")
+	for _, path := range []string{"", "state", "log"} {
+		if _, hidden := l.Resolve(t.Context(), path); !reflect.DeepEqual(hidden, missing) {
+			t.Errorf("%q can be told from what is not there: %v", path, hidden)
 		}
 	}
 }
