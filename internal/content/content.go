@@ -52,9 +52,9 @@ type Content struct {
 	Key string
 
 	// physical finds the file's physical path where there is one, which is worth asking
-	// for only now and then; file is its device and inode.
+	// for only now and then; file tells which one it is.
 	physical func() (string, error)
-	file     [2]uint64
+	file     identity
 	// read reads the whole file in a quick way, if there is one.
 	read func(buffer []byte, most int64) ([]byte, error)
 }

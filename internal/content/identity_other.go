@@ -2,4 +2,4 @@
 
 package content
 
-func identity(string) ([2]uint64, bool) { return [2]uint64{}, false }
+func identityAt(string) (identity, bool) { return identity{}, false }

@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// identity gives the device and inode of the file at a path.
-func identity(path string) ([2]uint64, bool) {
+// identityAt gives that of the file at a path.
+func identityAt(path string) (identity, bool) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return [2]uint64{}, false
+		return identity{}, false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return [2]uint64{}, false
+		return identity{}, false
 	}
-	return [2]uint64{uint64(st.Dev), st.Ino}, true
+	return identity{uint64(st.Dev), st.Ino}, true
 }

@@ -22,12 +22,12 @@ type kept struct {
 
 // A version is a file and what the system tells of its state.
 type version struct {
-	device, inode           uint64
+	identity
 	size, modified, changed int64
 }
 
 func versionOf(i fsroot.Info) version {
-	return version{i.Device, i.Inode, i.Size, i.Modified.UnixNano(), i.Changed.UnixNano()}
+	return version{identityOf(i), i.Size, i.Modified.UnixNano(), i.Changed.UnixNano()}
 }
 
 // mostKept bounds the files that stay open.

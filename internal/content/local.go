@@ -134,7 +134,7 @@ func (l *Local) open(name string) (*Content, error) {
 	}
 	return &Content{
 		Body: f, Path: name, Size: f.Info.Size, ModTime: f.Info.Modified, Key: keyOf(f.Info, time.Now()),
-		physical: func() (string, error) { return l.pathOf(f, name) }, file: [2]uint64{f.Info.Device, f.Info.Inode},
+		physical: func() (string, error) { return l.pathOf(f, name) }, file: identityOf(f.Info),
 		read: func(buffer []byte, most int64) ([]byte, error) { return l.kept.read(f, buffer, most) },
 	}, nil
 }
@@ -181,8 +181,8 @@ func (l *Local) isClosed(f *fsroot.Handle, name string) bool {
 
 func (l *Local) isHidden(found fsroot.Info) bool {
 	return slices.ContainsFunc(l.hidden, func(hidden string) bool {
-		id, ok := identity(hidden)
-		return ok && id == [2]uint64{found.Device, found.Inode}
+		file, ok := identityAt(hidden)
+		return ok && file == identityOf(found)
 	})
 }
 

@@ -27,17 +27,14 @@ type Seal struct {
 	local *Local
 	user  func(dir string) (User, error)
 	// pages are the files by their physical paths.
-	pages map[string]id
+	pages map[string]identity
 }
-
-// id is the device and inode of a file.
-type id = [2]uint64
 
 // Seal looks at all pages, which are the files that end in .md. To user it gives the
 // directory in which the commands of a page run; where that fails the page is taken for
 // one that can be written.
 func (l *Local) Seal(ctx context.Context, user func(dir string) (User, error)) (*Seal, error) {
-	s := &Seal{local: l, user: user, pages: map[string]id{}}
+	s := &Seal{local: l, user: user, pages: map[string]identity{}}
 	paths, err := l.List(ctx)
 	if err != nil {
 		return nil, err
@@ -69,21 +66,21 @@ func (s *Seal) Holds(c *Content) bool {
 
 // unwritable tells whether the user of a page's commands cannot write it, where and what
 // it is, and whether that user can write a directory on the way to it.
-func (s *Seal) unwritable(c *Content) (physical string, file id, replaceable, ok bool) {
+func (s *Seal) unwritable(c *Content) (physical string, file identity, replaceable, ok bool) {
 	if c.physical == nil || !strings.HasSuffix(c.Path, ".md") {
-		return "", id{}, false, false
+		return "", identity{}, false, false
 	}
 	physical, err := c.physical()
 	if err != nil {
-		return "", id{}, false, false
+		return "", identity{}, false, false
 	}
 	user, err := s.user(filepath.Dir(physical))
 	if err != nil {
-		return "", id{}, false, false
+		return "", identity{}, false, false
 	}
 	below, err := filepath.Rel(s.local.physical, physical)
 	if err != nil {
-		return "", id{}, false, false
+		return "", identity{}, false, false
 	}
 	at := s.local.physical
 	for _, name := range append([]string{""}, strings.Split(below, "/")...) {
@@ -91,18 +88,18 @@ func (s *Seal) unwritable(c *Content) (physical string, file id, replaceable, ok
 		can, found, err := user.canWrite(at)
 		switch {
 		case err != nil:
-			return "", id{}, false, false
+			return "", identity{}, false, false
 		case at == physical:
 			return physical, found, replaceable, !can && found == c.file
 		}
 		replaceable = replaceable || can
 	}
-	return "", id{}, false, false
+	return "", identity{}, false, false
 }
 
 // canWrite reports whether the user can write a file or directory: is allowed to, or can
 // allow it to themselves, as its owner and root can.
-func (u User) canWrite(path string) (bool, id, error) { return u.can(path, 0o2) }
+func (u User) canWrite(path string) (bool, identity, error) { return u.can(path, 0o2) }
 
 // CanRead reports whether the user can read a file, or can allow it to themselves, as far
 // as the file itself tells.
@@ -112,16 +109,16 @@ func (u User) CanRead(path string) (bool, error) {
 }
 
 // can looks for one right, given as a bit of others.
-func (u User) can(path string, right os.FileMode) (bool, id, error) {
+func (u User) can(path string, right os.FileMode) (bool, identity, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return false, id{}, err
+		return false, identity{}, err
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return false, id{}, errors.ErrUnsupported
+		return false, identity{}, errors.ErrUnsupported
 	}
-	file := id{uint64(st.Dev), st.Ino}
+	file := identity{uint64(st.Dev), st.Ino}
 	mode := info.Mode().Perm()
 	if u.UID == 0 || u.UID == st.Uid || mode&right != 0 {
 		return true, file, nil
