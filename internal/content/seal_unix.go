@@ -47,8 +47,8 @@ func (l *Local) Seal(ctx context.Context, user func(dir string) (User, error)) (
 		if err != nil {
 			continue // it went away
 		}
-		if physical, file, _, ok := s.unwritable(c); ok {
-			s.pages[physical] = file
+		if p, ok := s.unwritable(c); ok {
+			s.pages[p.path] = p.file
 		}
 		c.Body.Close()
 	}
@@ -59,42 +59,52 @@ func (l *Local) Seal(ctx context.Context, user func(dir string) (User, error)) (
 // One that the user could have put in its place, in a directory that is theirs to write,
 // must still be the same file.
 func (s *Seal) Holds(c *Content) bool {
-	physical, file, replaceable, ok := s.unwritable(c)
-	was, sealed := s.pages[physical]
-	return ok && sealed && (!replaceable || file == was)
+	p, ok := s.unwritable(c)
+	was, sealed := s.pages[p.path]
+	return ok && sealed && (!p.replaceable || p.file == was)
 }
 
-// unwritable tells whether the user of a page's commands cannot write it, where and what
-// it is, and whether that user can write a directory on the way to it.
-func (s *Seal) unwritable(c *Content) (physical string, file identity, replaceable, ok bool) {
+// A place is where a page physically lies, and what the user of its commands can do
+// there.
+type place struct {
+	path string
+	file identity
+	// writable tells of the page itself, and replaceable of a directory on the way to it.
+	writable, replaceable bool
+}
+
+// unwritable gives the place of a page that its user cannot write.
+func (s *Seal) unwritable(c *Content) (p place, ok bool) {
 	if c.physical == nil || !strings.HasSuffix(c.Path, ".md") {
-		return "", identity{}, false, false
+		return place{}, false
 	}
 	physical, err := c.physical()
 	if err != nil {
-		return "", identity{}, false, false
+		return place{}, false
 	}
 	user, err := s.user(filepath.Dir(physical))
 	if err != nil {
-		return "", identity{}, false, false
+		return place{}, false
 	}
+	p, err = s.look(user, physical)
+	return p, err == nil && !p.writable && p.file == c.file
+}
+
+// look goes from the root to a physical path.
+func (s *Seal) look(user User, physical string) (p place, err error) {
 	below, err := filepath.Rel(s.local.physical, physical)
 	if err != nil {
-		return "", identity{}, false, false
+		return place{}, err
 	}
-	at := s.local.physical
+	p.path = s.local.physical
 	for _, name := range append([]string{""}, strings.Split(below, "/")...) {
-		at = filepath.Join(at, name)
-		can, found, err := user.canWrite(at)
-		switch {
-		case err != nil:
-			return "", identity{}, false, false
-		case at == physical:
-			return physical, found, replaceable, !can && found == c.file
+		p.path = filepath.Join(p.path, name)
+		p.replaceable = p.replaceable || p.writable
+		if p.writable, p.file, err = user.canWrite(p.path); err != nil {
+			return place{}, err
 		}
-		replaceable = replaceable || can
 	}
-	return "", identity{}, false, false
+	return p, nil
 }
 
 // canWrite reports whether the user can write a file or directory: is allowed to, or can
