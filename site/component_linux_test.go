@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -295,6 +296,42 @@ func TestComponentsOfOurOwnPages(t *testing.T) {
 		if a := r.ask(get("/")); a.StatusCode != 200 || a.body != text || r.has("ran") || len(r.book.take()) > 0 {
 			t.Errorf("%s: %d %q", name, a.StatusCode, a.body)
 		}
+	}
+}
+
+// Of the pages whose components are not run the log tells, and Check.
+func TestIdleComponentsAreTold(t *testing.T) {
+	var log bytes.Buffer
+	var checked site.Config
+	start(t, setup{
+		files: map[string]string{"README.md": "# x", "b.md": component("echo"), "a/c.md": component("echo"), "d.txt": component("echo")},
+		config: func(c *site.Config) {
+			c.Components, c.Sandbox, c.Logger = true, unconfined(t), slog.New(slog.NewTextHandler(&log, nil))
+			checked = *c
+		},
+	})
+	var told []string
+	for line := range strings.Lines(log.String()) {
+		if _, page, ok := strings.Cut(line, "page="); ok && strings.Contains(line, "shown and not run") {
+			told = append(told, strings.TrimSpace(page))
+		}
+	}
+	want := []string{"a/c.md", "b.md"}
+	if !slices.Equal(told, want) {
+		t.Errorf("the log tells of %q, not of %q: %s", told, want, log.String())
+	}
+	_, findings, err := site.Check(t.Context(), checked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, f := range findings {
+		if !f.Fatal && strings.Contains(f.Message, "shown and not run") {
+			found = append(found, f.Where.File)
+		}
+	}
+	if want := []string{filepath.Join(checked.Root, "a/c.md"), filepath.Join(checked.Root, "b.md")}; !slices.Equal(found, want) {
+		t.Errorf("Check finds %q, not %q", found, want)
 	}
 }
 

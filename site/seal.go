@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/content"
@@ -22,7 +21,7 @@ func (b *builder) seal(g durward.Grant) error {
 	if !b.config.Components || b.local == nil || b.engine == nil {
 		return nil
 	}
-	seal, err := sealed(b.local, b.engine, g)
+	seal, err := sealed(context.Background(), b.local, b.engine, g)
 	if err != nil {
 		return err
 	}
@@ -30,9 +29,10 @@ func (b *builder) seal(g durward.Grant) error {
 	if b.config.Logger == nil {
 		return nil
 	}
-	return eachIdle(context.Background(), b.local, seal, func(path string) {
+	for _, path := range idle(context.Background(), b.local, seal) {
 		b.config.Logger.Warn(whyIdle, "page", path)
-	})
+	}
+	return nil
 }
 
 // warn tells of files that are not served although they lie in the site, where commands
@@ -59,37 +59,30 @@ func (b *builder) warn(g durward.Grant) {
 
 const whyIdle = "the blocks marked component are shown and not run: the commands of this page run as a user who can write it"
 
-func sealed(local *content.Local, engine *process.Engine, g durward.Grant) (*content.Seal, error) {
-	return local.Seal(context.Background(), func(dir string) (content.User, error) {
+func sealed(ctx context.Context, local *content.Local, engine *process.Engine, g durward.Grant) (*content.Seal, error) {
+	return local.Seal(ctx, func(dir string) (content.User, error) {
 		uid, gids, err := engine.User(g, dir)
 		return content.User{UID: uid, GIDs: gids}, err
 	})
 }
 
-// eachIdle gives the pages whose components are not run.
-func eachIdle(ctx context.Context, local *content.Local, seal *content.Seal, do func(path string)) error {
-	paths, err := local.List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		if strings.HasSuffix(path, ".md") && isIdle(ctx, local, seal, path) {
-			do(path)
+// idle gives the pages whose components are not run.
+func idle(ctx context.Context, local *content.Local, seal *content.Seal) (paths []string) {
+	for path := range seal.Unsealed() {
+		if hasComponents(ctx, local, path) {
+			paths = append(paths, path)
 		}
 	}
-	return nil
+	return paths
 }
 
-// isIdle reports whether a page has components that are not run.
-func isIdle(ctx context.Context, local *content.Local, seal *content.Seal, path string) bool {
+// hasComponents looks at a page; one that went away has none.
+func hasComponents(ctx context.Context, local *content.Local, path string) bool {
 	c, err := local.Resolve(ctx, path)
 	if err != nil {
-		return false // it went away
-	}
-	defer c.Body.Close()
-	if seal.Holds(c) {
 		return false
 	}
+	defer c.Body.Close()
 	document, err := c.ReadAll(pages.MaxPageBytes)
 	return err == nil && len(pages.Components(document)) > 0
 }
@@ -101,13 +94,13 @@ func (c Config) checkComponents(ctx context.Context, local *content.Local, g dur
 	}
 	engine := process.New(process.Options{})
 	defer engine.Close()
-	seal, err := sealed(local, engine, g)
+	seal, err := sealed(ctx, local, engine, g)
 	if err != nil {
 		return nil, err
 	}
-	err = eachIdle(ctx, local, seal, func(path string) {
+	for _, path := range idle(ctx, local, seal) {
 		where := durward.Position{File: filepath.Join(c.Root, filepath.FromSlash(path))}
 		found = append(found, Finding{Where: where, Message: fmt.Sprintf("%s; give the page and its directory to another user", whyIdle)})
-	})
-	return found, err
+	}
+	return found, nil
 }

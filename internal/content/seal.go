@@ -1,25 +1,12 @@
-//go:build unix
-
 package content
 
 import (
 	"context"
-	"errors"
-	"os"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 )
-
-// A User is somebody who may be able to write files.
-type User struct {
-	UID uint32
-	// GIDs are all groups of the user's.
-	GIDs []uint32
-}
 
 // A Seal knows the pages that were there when it was made and that the user of their
 // commands could not write. It may be used from any goroutine.
@@ -27,7 +14,8 @@ type Seal struct {
 	local *Local
 	user  func(dir string) (User, error)
 	// pages are the files by their physical paths.
-	pages map[string]identity
+	pages    map[string]identity
+	unsealed []string
 }
 
 // Seal looks at all pages, which are the files that end in .md. To user it gives the
@@ -40,20 +28,31 @@ func (l *Local) Seal(ctx context.Context, user func(dir string) (User, error)) (
 		return nil, err
 	}
 	for _, path := range paths {
-		if !strings.HasSuffix(path, ".md") {
-			continue
+		if isPage(path) {
+			s.take(path)
 		}
-		c, err := l.open(path)
-		if err != nil {
-			continue // it went away
-		}
-		if p, ok := s.unwritable(c); ok {
-			s.pages[p.path] = p.file
-		}
-		c.Body.Close()
 	}
 	return s, nil
 }
+
+func isPage(path string) bool { return strings.HasSuffix(path, ".md") }
+
+// take looks at one page.
+func (s *Seal) take(path string) {
+	c, err := s.local.open(path)
+	if err != nil {
+		return // it went away
+	}
+	defer c.Body.Close()
+	if p, ok := s.unwritable(c); ok {
+		s.pages[p.path] = p.file
+	} else {
+		s.unsealed = append(s.unsealed, path)
+	}
+}
+
+// Unsealed gives the paths of the other pages that were there, sorted.
+func (s *Seal) Unsealed() iter.Seq[string] { return slices.Values(s.unsealed) }
 
 // Holds reports whether a page is a sealed one, and its user cannot write it now either.
 // One that the user could have put in its place, in a directory that is theirs to write,
@@ -75,7 +74,7 @@ type place struct {
 
 // unwritable gives the place of a page that its user cannot write.
 func (s *Seal) unwritable(c *Content) (p place, ok bool) {
-	if c.physical == nil || !strings.HasSuffix(c.Path, ".md") {
+	if c.physical == nil || !isPage(c.Path) {
 		return place{}, false
 	}
 	physical, err := c.physical()
@@ -97,7 +96,7 @@ func (s *Seal) look(user User, physical string) (p place, err error) {
 		return place{}, err
 	}
 	p.path = s.local.physical
-	for _, name := range append([]string{""}, strings.Split(below, "/")...) {
+	for _, name := range append([]string{""}, strings.Split(filepath.ToSlash(below), "/")...) {
 		p.path = filepath.Join(p.path, name)
 		p.replaceable = p.replaceable || p.writable
 		if p.writable, p.file, err = user.canWrite(p.path); err != nil {
@@ -105,40 +104,4 @@ func (s *Seal) look(user User, physical string) (p place, err error) {
 		}
 	}
 	return p, nil
-}
-
-// canWrite reports whether the user can write a file or directory: is allowed to, or can
-// allow it to themselves, as its owner and root can.
-func (u User) canWrite(path string) (bool, identity, error) { return u.can(path, 0o2) }
-
-// CanRead reports whether the user can read a file, or can allow it to themselves, as far
-// as the file itself tells.
-func (u User) CanRead(path string) (bool, error) {
-	can, _, err := u.can(path, 0o4)
-	return can, err
-}
-
-// can looks for one right, given as a bit of others.
-func (u User) can(path string, right os.FileMode) (bool, identity, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return false, identity{}, err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return false, identity{}, errors.ErrUnsupported
-	}
-	file := identity{uint64(st.Dev), st.Ino}
-	mode := info.Mode().Perm()
-	if u.UID == 0 || u.UID == st.Uid || mode&right != 0 {
-		return true, file, nil
-	}
-	// With an access list, the bits of the group are the most that it gives to anybody.
-	byGroup := mode&(right<<3) != 0 && (slices.Contains(u.GIDs, st.Gid) || hasAccessList(path))
-	return byGroup, file, nil
-}
-
-func hasAccessList(path string) bool {
-	n, err := unix.Lgetxattr(path, "system.posix_acl_access", nil)
-	return err == nil && n > 0 || err == unix.EACCES || err == unix.EPERM
 }
