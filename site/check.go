@@ -11,6 +11,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/content"
+	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/source/pages"
 )
 
@@ -115,7 +116,7 @@ func pathProgram(root, dir, name string) error {
 	if err != nil {
 		return bareError(err)
 	}
-	if below, err := filepath.Rel(root, path); err != nil || !filepath.IsLocal(below) {
+	if _, ok := fsroot.Below(root, path); !ok {
 		return errors.New("a program that is named by a path must lie in the site")
 	}
 	return isProgram(path)

@@ -8,6 +8,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/content"
 	"github.com/durward/durward/internal/engine/process"
+	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/source/pages"
 )
 
@@ -47,8 +48,8 @@ func (b *builder) warn(g durward.Grant) {
 	}
 	user := content.User{UID: uid, GIDs: gids}
 	for _, path := range b.config.Hidden {
-		below, err := filepath.Rel(b.local.Root(), path)
-		if err != nil || !filepath.IsLocal(below) {
+		below, ok := fsroot.Below(b.local.Root(), path)
+		if !ok {
 			continue
 		}
 		if can, err := user.CanRead(path); err == nil && can {

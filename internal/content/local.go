@@ -70,7 +70,7 @@ func (l *Local) hide(path string) {
 		l.hidden = append(l.hidden, path)
 		return
 	}
-	if below, err := filepath.Rel(l.physical, path); err == nil && filepath.IsLocal(below) {
+	if _, ok := fsroot.Below(l.physical, path); ok {
 		l.closed = append(l.closed, path+string(filepath.Separator))
 	}
 }
@@ -158,8 +158,8 @@ func (l *Local) openPhysical(name string, refused error) (*fsroot.Handle, error)
 	if err != nil {
 		return nil, refused
 	}
-	inside, err := filepath.Rel(l.physical, physical)
-	if err != nil || !filepath.IsLocal(inside) {
+	inside, ok := fsroot.Below(l.physical, physical)
+	if !ok {
 		return nil, refused
 	}
 	f, err := l.root.FindFile(inside, rules)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // A Seal knows the pages that were there when it was made and that the user of their
@@ -85,23 +87,24 @@ func (s *Seal) unwritable(c *Content) (p place, ok bool) {
 	if err != nil {
 		return place{}, false
 	}
-	p, err = s.look(user, physical)
-	return p, err == nil && !p.writable && p.file == c.file
+	p, ok = s.look(user, physical)
+	return p, ok && !p.writable && p.file == c.file
 }
 
-// look goes from the root to a physical path.
-func (s *Seal) look(user User, physical string) (p place, err error) {
-	below, err := filepath.Rel(s.local.physical, physical)
-	if err != nil {
-		return place{}, err
+// look goes from the root to a physical path, if it leads there and all can be seen.
+func (s *Seal) look(user User, physical string) (p place, ok bool) {
+	below, ok := fsroot.Below(s.local.physical, physical)
+	if !ok {
+		return place{}, false
 	}
+	var err error
 	p.path = s.local.physical
 	for _, name := range append([]string{""}, strings.Split(filepath.ToSlash(below), "/")...) {
 		p.path = filepath.Join(p.path, name)
 		p.replaceable = p.replaceable || p.writable
 		if p.writable, p.file, err = user.canWrite(p.path); err != nil {
-			return place{}, err
+			return place{}, false
 		}
 	}
-	return p, nil
+	return p, true
 }

@@ -133,9 +133,9 @@ type prepared struct {
 	dir  *os.File
 }
 
-func (p *prepared) open(path string) error {
-	below, err := filepath.Rel(p.engine.Root, path)
-	if err != nil || !filepath.IsAbs(path) || !filepath.IsLocal(below) {
+func (p *prepared) open(path string) (err error) {
+	below, ok := fsroot.Below(p.engine.Root, path)
+	if !ok {
 		return dirError(durward.DirDenied, errors.New("the directory of the call is outside the root"))
 	}
 	p.base = filepath.ToSlash(below)

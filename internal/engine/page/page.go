@@ -13,6 +13,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // A Spec is what a tool of this engine holds.
@@ -88,7 +89,7 @@ func (e *Engine) prepareInside(ctx context.Context, t durward.Tool, c durward.Ca
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.Dir, path)
 	}
-	if !below(root, path) {
+	if _, ok := fsroot.Below(root, path); !ok {
 		return nil, outside(c.Argv[0])
 	}
 	p, err := e.Programs.Prepare(ctx, t, c, g)
@@ -100,7 +101,7 @@ func (e *Engine) prepareInside(ctx context.Context, t durward.Tool, c durward.Ca
 	} else if physical, err := filepath.EvalSymlinks(path); err == nil { // what is not there is missed by who runs it
 		path = physical
 	}
-	if !below(root, path) {
+	if _, ok := fsroot.Below(root, path); !ok {
 		return nil, errors.Join(outside(c.Argv[0]), p.Close())
 	}
 	return p, nil
@@ -124,13 +125,6 @@ func discreet(err error) error {
 	silent := *e
 	silent.Kind, silent.Reason, silent.Err = durward.KindOf(err), durward.ReasonOf(err), nil
 	return &silent
-}
-
-// below reports whether a path lies in a directory by its name. Without a directory none
-// does.
-func below(root, path string) bool {
-	inside, err := filepath.Rel(root, path)
-	return root != "" && err == nil && filepath.IsLocal(inside)
 }
 
 func outside(program string) error {
