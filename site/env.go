@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/source/pages"
 )
 
 // ReadEnvFile reads the server's variables from a file of lines:
@@ -68,11 +67,9 @@ func cutVariable(text string) (name, value string, err error) {
 	return name, value, nil
 }
 
-var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
-
 func checkVariable(name, value string) error {
 	switch {
-	case !variableName().MatchString(name):
+	case !pages.IsVariableName(name):
 		return errors.New("what should be the name of a variable is none: letters, digits and _") // it may be a piece of a secret
 	case strings.ContainsRune(value, 0):
 		return fmt.Errorf("the value of %s holds a NUL byte", name)

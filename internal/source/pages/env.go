@@ -3,15 +3,15 @@ package pages
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/durward/durward"
 )
 
-var envName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
+// IsVariableName reports whether a text can name a variable: letters, digits and _, the
+// first of which is no digit.
+func IsVariableName(text string) bool { return text != "" && nameLength(text) == len(text) }
 
 // Fixed are the variables that every command of a page gets. Nobody can override
 // them.

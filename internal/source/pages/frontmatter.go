@@ -3,8 +3,7 @@ package pages
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"sync"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/durward/durward"
@@ -166,13 +165,11 @@ func (r *reader) part(n *config.Node) ToolPart {
 	return ToolPart{}
 }
 
-var placeholderName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\{[A-Za-z_][A-Za-z0-9_]*\}$`)
-})
-
 func stringPart(text string) ToolPart {
-	if placeholderName().MatchString(text) {
-		return ToolPart{Kind: Placeholder, Text: text[1 : len(text)-1]}
+	rest, opened := strings.CutPrefix(text, "{")
+	name, closed := strings.CutSuffix(rest, "}")
+	if opened && closed && IsVariableName(name) {
+		return ToolPart{Kind: Placeholder, Text: name}
 	}
 	return ToolPart{Kind: Literal, Text: text}
 }
@@ -206,7 +203,7 @@ func (r *reader) env(n *config.Node) []string {
 	var names []string
 	for _, item := range n.Items {
 		if name, ok := r.String(item); ok {
-			if !envName().MatchString(name) {
+			if !IsVariableName(name) {
 				r.Problem(item, "%s: %q is not a name of a variable", item.Path, name)
 			}
 			names = append(names, name)

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -60,6 +61,31 @@ func TestMistakesAreNamed(t *testing.T) {
 				t.Errorf("the page still allows %+v", f)
 			}
 		})
+	}
+}
+
+// What names a variable in braces is a placeholder; any other word stands for itself.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a": true, "Z": true, "_": true, "_9": true, "A_b_0": true, strings.Repeat("x", 9999): true,
+		"": false, "0": false, "9a": false, "a-b": false, "a b": false, "a ": false, " a": false, "a\n": false, "a\x00": false, "ä": false, "a\xff": false, "a}": false,
+		"{a": false, "{a}": false, "$a": false, "@": false, "`": false, "[": false, "/": false, ":": false,
+	} {
+		if got := IsVariableName(name); got != want {
+			t.Errorf("%.20q names a variable: %v", name, got)
+		}
+		part := ToolPart{Kind: Literal, Text: "{" + name + "}"}
+		if want {
+			part = ToolPart{Kind: Placeholder, Text: name}
+		}
+		if got := stringPart("{" + name + "}"); !reflect.DeepEqual(got, part) {
+			t.Errorf("{%.20s} is %+v", name, got)
+		}
+	}
+	for _, text := range []string{"", "{", "}", "a", "{a", "a}", "}a{", "{a}b", " {a}"} {
+		if got := stringPart(text); got.Kind != Literal || got.Text != text {
+			t.Errorf("%q is %+v", text, got)
+		}
 	}
 }
 
