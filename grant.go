@@ -115,6 +115,9 @@ const PrivateTmp = "@tmp"
 // all mean every file.
 type Files struct {
 	Read, Write, Deny, Protect, Exec []string
+	// Links are symlinks outside the sets by which something in them was named. They
+	// give no right.
+	Links []Link
 	// DenyGlobs are patterns of paths to deny, expanded at each run: * ? [abc] within a
 	// name, ** for any number of names. "[*]" stands for the character itself.
 	DenyGlobs []string
@@ -122,6 +125,9 @@ type Files struct {
 	HostReadOnly bool
 	CopyOnWrite  bool
 }
+
+// A Link is a symlink: Path leads to To. Both are absolute.
+type Link struct{ Path, To string }
 
 // A NetworkMode says what a command may reach.
 type NetworkMode string

@@ -76,6 +76,9 @@ func (h Held) appendJSON(text []byte) []byte {
 	if h.Mode != "" {
 		text = appendQuoted(append(text, `,"mode":`...), h.Mode)
 	}
+	if h.Filter != "" {
+		text = appendQuoted(append(text, `,"filter":`...), h.Filter)
+	}
 	return append(text, '}')
 }
 
@@ -119,6 +122,8 @@ type Held struct {
 	Held Holder   `json:"held"`
 	By   []string `json:"by,omitempty"`
 	Mode string   `json:"mode,omitempty"`
+	// Filter names the filter of system calls that was loaded.
+	Filter string `json:"filter,omitempty"`
 }
 
 // A Holder is who holds a guarantee.

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/machine"
+	"github.com/durward/durward/internal/policy"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -58,7 +61,7 @@ type spawner struct {
 // number of processes, which takes a user namespace.
 func (s spawner) measure(rounds int, heap string) error {
 	wide := durward.Grant{Mode: durward.DangerFullAccess, Limits: durward.DefaultLimits()}
-	other := durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: durward.DefaultLimits()}
+	other := durward.Grant{Mode: durward.ReadOnly, Level: durward.LevelNone, StepDown: true, Limits: durward.DefaultLimits()}
 	wide.Limits.Memory, other.Limits.Memory = durward.Unlimited, durward.Unlimited
 	bounded := wide
 	bounded.Limits.Memory = durward.DefaultLimits().Memory
@@ -90,6 +93,23 @@ func (s spawner) measure(rounds int, heap string) error {
 			return err
 		}
 	}
+	for _, l := range []struct {
+		name, bar string
+		level     durward.Level
+		network   durward.NetworkMode
+	}{
+		{"level 1", "<= 3.5 x", durward.LevelRestrict, durward.NetNone},
+		{"level 2", "<= 5 x", durward.LevelIsolate, durward.NetFull},
+		{"level 2, network namespace", "<= 8 x", durward.LevelIsolate, durward.NetNone},
+	} {
+		g, err := s.confined(l.level, l.network)
+		if err != nil {
+			return err
+		}
+		if err := add(l.name, l.bar, g, s.host); err != nil {
+			return err
+		}
+	}
 	m, err := interleaved(rounds, funcs...)
 	if err != nil {
 		return err
@@ -98,6 +118,18 @@ func (s spawner) measure(rounds int, heap string) error {
 		report("level-0 spawn, "+names[i]+", "+heap, micros(m[0]), micros(m[i])+" = "+ratio(m[i], m[0]), bars[i])
 	}
 	return nil
+}
+
+// confined is the grant of the built-in policy at a level, in the folder of the program.
+func (s spawner) confined(at durward.Level, network durward.NetworkMode) (durward.Grant, error) {
+	p, err := policy.Default(machine.Host(filepath.Dir(s.nop)), policy.Flags{Level: at})
+	if err != nil {
+		return durward.Grant{}, err
+	}
+	g := p.Grant()
+	g.Network.Mode = network
+	g.Limits.Memory = durward.Unlimited
+	return g, nil
 }
 
 // bare is the floor: the runtime's own spawn of the same program.
@@ -115,7 +147,7 @@ func (s spawner) bare() error {
 // level0 prepares a call once and gives a function that spawns it, waits for its end
 // and frees it.
 func (s spawner) level0(g durward.Grant, h sandbox.Host) (func() error, error) {
-	dir, err := os.Open("/")
+	dir, err := os.Open(filepath.Dir(s.nop))
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +155,7 @@ func (s spawner) level0(g durward.Grant, h sandbox.Host) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := sandbox.Request{Argv: []string{s.nop}, Program: program, Dir: dir, Grant: g}
+	r := sandbox.Request{Argv: []string{s.nop}, Program: program, Dir: dir, Grant: g, Scratch: filepath.Dir(s.nop)}
 	plan, err := sandbox.Compile(r, h)
 	stdio := sandbox.Stdio{Stdin: s.null, Stdout: s.null, Stderr: s.null}
 	return func() error {

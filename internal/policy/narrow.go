@@ -3,6 +3,7 @@ package policy
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/durward/durward"
 )
@@ -107,6 +108,7 @@ func narrowFiles(a, b durward.Files) durward.Files {
 		Protect:      slices.Concat(a.Protect, b.Protect),
 		HostReadOnly: a.HostReadOnly && b.HostReadOnly,
 		CopyOnWrite:  a.CopyOnWrite || b.CopyOnWrite,
+		Links:        slices.Concat(a.Links, b.Links),
 	}
 	// What is allowed changes only at the entries of the two, so it is enough to ask there.
 	for _, path := range sorted(a.Read, a.Write, b.Read, b.Write) {
@@ -216,7 +218,17 @@ func normalFiles(f *durward.Files, mode durward.Mode) {
 	f.Deny = filter(outermost(f.Deny), func(p string) bool { return anyRelated(reach, p) })
 	f.DenyGlobs = filter(sorted(f.DenyGlobs), func(p string) bool { return anyTouched(reach, p) })
 	f.Protect = filter(outermost(f.Protect), func(p string) bool { return anyRelated(f.Write, p) })
+	f.Links = normalLinks(f.Links, reach)
 	f.CopyOnWrite = f.CopyOnWrite && slices.ContainsFunc(f.Write, func(p string) bool { return p != durward.PrivateTmp })
+}
+
+// normalLinks keeps one link of each name that lies outside of what may be reached and
+// leads into it.
+func normalLinks(links []durward.Link, reach []string) []durward.Link {
+	useful := func(l durward.Link) bool { return anyContains(reach, l.To) && !anyContains(reach, l.Path) }
+	list := filter(links, useful)
+	slices.SortStableFunc(list, func(a, b durward.Link) int { return strings.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(list, func(a, b durward.Link) bool { return a.Path == b.Path })
 }
 
 // withoutWrite turns all that may be written into what may be read.

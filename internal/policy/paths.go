@@ -33,6 +33,19 @@ func (c *compiler) files() {
 	f.Protect = append(f.Protect, c.protect(d.Protect)...)
 	c.secrets()
 	c.readOnly()
+	f.Links = c.links()
+}
+
+// links gives the names by which the sets know what lies elsewhere.
+func (c *compiler) links() []durward.Link {
+	var list []durward.Link
+	for _, p := range c.p.paths {
+		given := p.Member == "filesystem.read" || p.Member == "filesystem.write" || p.Member == "filesystem.exec"
+		if given && p.path != "" && p.Physical != "" && p.path != p.Physical {
+			list = append(list, durward.Link{Path: p.path, To: p.Physical})
+		}
+	}
+	return list
 }
 
 // workspace resolves the directory that the others are named after.
@@ -140,7 +153,7 @@ func (c *compiler) expandSet(member string, t Text) []string {
 	for _, path := range systemPaths(c.host.goos()) {
 		if physical, exists, err := c.physical(path); err == nil && exists {
 			list = append(list, physical)
-			c.p.paths = append(c.p.paths, Path{Member: member, Written: t.Value + " " + path, Physical: physical, Where: t.Where})
+			c.p.paths = append(c.p.paths, Path{Member: member, Written: t.Value + " " + path, Physical: physical, Where: t.Where, path: path})
 		}
 	}
 	if len(list) == 0 {

@@ -105,6 +105,7 @@ func clone(g durward.Grant) durward.Grant {
 	} {
 		*list = slices.Clone(*list)
 	}
+	g.Files.Links = slices.Clone(g.Files.Links)
 	g.Require = slices.Clone(g.Require)
 	g.Env = maps.Clone(g.Env)
 	return g

@@ -84,8 +84,8 @@ func outermost(paths []string) []string {
 }
 
 // filter gives what of list passes keep, or nil for none.
-func filter(list []string, keep func(string) bool) []string {
-	var kept []string
+func filter[T any](list []T, keep func(T) bool) []T {
+	var kept []T
 	for _, item := range list {
 		if keep(item) {
 			kept = append(kept, item)

@@ -104,6 +104,8 @@ func (a *assembler) value(arg Arg) uintptr {
 		return a.bytes(arg.data)
 	case argStrings:
 		return a.vector(arg.list)
+	case argProgram:
+		return a.program(arg.data)
 	case argMessage:
 		return a.message(int(arg.n))
 	}
@@ -124,6 +126,18 @@ func (a *assembler) vector(list []string) uintptr {
 	}
 	a.word(0)
 	return first
+}
+
+// instructionSize is the size of an instruction of a filter.
+const instructionSize = 8
+
+// program appends a struct sock_fprog and what it points to.
+func (a *assembler) program(instructions []byte) uintptr {
+	first := a.bytes(instructions)
+	header := a.next()
+	a.word(uint64(len(instructions) / instructionSize)) // 16 bits; nothing reads the others
+	a.word(uint64(first))
+	return header
 }
 
 // message appends a struct msghdr and what it points to.

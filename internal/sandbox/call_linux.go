@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+
+	"github.com/durward/durward/internal/sandbox/seccomp"
 )
 
 // A Call is one planned system call: pure data, to be run by code that can neither
@@ -43,6 +45,8 @@ const (
 	// argArgv and argEnvp are the vectors the reaper itself was executed with.
 	argArgv
 	argEnvp
+	// argProgram is the address of a filter program, whose instructions are data.
+	argProgram
 	// argMessage is the address of a message of one byte with room for n descriptors.
 	argMessage
 )
@@ -59,6 +63,11 @@ func result(before int) Arg { return Arg{kind: argResult, n: uintptr(before)} }
 func vector(list []string) Arg { return Arg{kind: argStrings, list: list} }
 func reaperArgv() Arg          { return Arg{kind: argArgv} }
 func reaperEnvp() Arg          { return Arg{kind: argEnvp} }
+
+// program is a filter as the kernel takes it.
+func program(f seccomp.Filter) Arg {
+	return Arg{kind: argProgram, data: f.Bytes(), list: []string{f.Name()}}
+}
 
 // message is where a received message with so many descriptors goes; nobody reads it.
 func message(descriptors int) Arg { return Arg{kind: argMessage, n: uintptr(descriptors)} }
@@ -96,6 +105,8 @@ func (a Arg) String() string {
 		return "argv"
 	case argEnvp:
 		return "envp"
+	case argProgram:
+		return fmt.Sprintf("filter %s of %d instructions", a.list[0], len(a.data)/instructionSize)
 	case argMessage:
 		return fmt.Sprintf("message of %d descriptors", a.n)
 	}

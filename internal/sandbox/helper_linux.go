@@ -18,18 +18,29 @@ type helper struct {
 	pid, pidfd int
 }
 
-// startHelper has the reaper's program run a list, say so, and wait for our end. The
-// process runs the calls in enter while it still shares our memory, and is born in the
-// cgroup that the descriptor names, unless that is negative.
-func startHelper(enter []Call, cgroup int, list []Call) (*helper, error) {
+// An errand is what a helper does.
+type errand struct {
+	// enter and inside are run while the process still shares our memory: before and after
+	// the descriptors in place have their numbers.
+	enter, inside []Call
+	place         []placement
+	// cgroup is a descriptor of the one that it is born in, or negative.
+	cgroup int
+	// list is run by the reaper's program.
+	list []Call
+}
+
+// startHelper has the reaper's program run a list, say so, and wait for our end.
+func startHelper(e errand) (*helper, error) {
 	program, err := reaperProgram()
 	if err != nil {
 		return nil, err
 	}
-	h := &helper{starter: starter{control: -1, status: -1}, list: list, pidfd: -1}
-	place, err := h.tell()
+	h := &helper{starter: starter{control: -1, status: -1}, list: e.list, pidfd: -1}
+	ends, err := h.tell()
 	if err == nil {
-		h.pid, h.pidfd, err = spawn(context.Background(), 0, cgroup, append(enter, h.onlyReaper(place, fdOf(program))...))
+		place := append(ends, e.place...)
+		h.pid, h.pidfd, err = spawn(context.Background(), 0, e.cgroup, append(e.enter, onlyReaper("durward-helper", place, fdOf(program), e.inside)...))
 	}
 	h.closeLent() // or its end would not end our pipe
 	if err != nil {

@@ -35,7 +35,10 @@ type Host struct {
 	cgroups *cgroupHome
 	memory  *memoryProbe // nil where the kernel is not to bound memory
 	users   *userNamespaces
+	nets    *netNamespaces
+	rooms   *rooms
 	plans   *plans
+	levels  *levelProbe
 }
 
 // A Trial is one containment and how its probe went; a nil Err means that an orphan
@@ -68,7 +71,7 @@ func (h Host) With(c Containment) Host {
 }
 
 func newHost() Host {
-	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), memory: &memoryProbe{}, plans: &plans{}}
+	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), memory: &memoryProbe{}, nets: &netNamespaces{}, rooms: &rooms{}, plans: &plans{}, levels: &levelProbe{}}
 	h.HostUID = hostUID(h.UID)
 	h.VictimErr = tryVictim()
 	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)

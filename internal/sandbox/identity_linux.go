@@ -23,7 +23,7 @@ type identity struct {
 
 // identify chooses the identity for a grant. A command of a confining mode never runs
 // as host root.
-func identify(g durward.Grant, h Host, dir *os.File) (identity, error) {
+func identify(g durward.Grant, at durward.Level, h Host, dir *os.File) (identity, error) {
 	own := identity{uid: h.UID, gid: h.GID}
 	wide := g.Mode == durward.DangerFullAccess || g.Mode == durward.External
 	switch {
@@ -31,10 +31,12 @@ func identify(g durward.Grant, h Host, dir *os.File) (identity, error) {
 		return fixed(g.Identity, h)
 	case wide, h.HostUID != 0:
 		return own, nil
+	case g.Identity.Keep && h.UID == 0 && at >= durward.LevelIsolate:
+		return own, nil
 	case g.Identity.Keep, h.UID != 0: // the second is host root in a namespace of its own
 		return identity{}, &durward.Error{
 			Reason: durward.SandboxUnavailable, Op: "identity", Rule: "identity",
-			Hint: "write identity: auto, or run durward as another user",
+			Hint: "write identity: auto, use level 2, or run durward as another user",
 			Err:  fmt.Errorf("a command of mode %s is not run as host root", g.Mode),
 		}
 	}
@@ -62,7 +64,7 @@ func fixed(i durward.Identity, h Host) (identity, error) {
 // UserOf says whom the commands of a grant run as in a directory: their user id and all
 // their groups.
 func UserOf(g durward.Grant, h Host, dir *os.File) (uid uint32, gids []uint32, err error) {
-	id, err := identify(g, h, dir)
+	id, err := identify(g, durward.LevelIsolate, h, dir)
 	if err != nil || id.change {
 		return id.uid, []uint32{id.gid}, err
 	}

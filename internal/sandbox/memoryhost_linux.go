@@ -201,10 +201,10 @@ func (g *memoryGroup) counts() error {
 		return err
 	}
 	enter, born := g.enter()
-	h, err := startHelper(enter, born, []Call{{Name: "take memory", NR: unix.SYS_MMAP, Args: []Arg{
+	h, err := startHelper(errand{enter: enter, cgroup: born, list: []Call{{Name: "take memory", NR: unix.SYS_MMAP, Args: []Arg{
 		number(0), number(probeMemory), number(unix.PROT_READ | unix.PROT_WRITE),
 		number(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_POPULATE), number(-1), number(0),
-	}}})
+	}}}})
 	if err != nil {
 		return err
 	}

@@ -6,13 +6,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox/landlock"
 )
 
 // A Plan is all that will be done to start one command: pure data.
@@ -20,9 +20,11 @@ type Plan struct {
 	Containment Containment
 	// Namespaces are the clone flags of the first process.
 	Namespaces uintptr
-	// Share is run by the process that still shares our memory; it ends by executing
-	// the reaper, or the command itself where there is no reaper.
-	Share []Call
+	// Share is run by the process that still shares our memory; it ends by executing the
+	// reaper, or the command itself where there is no reaper. At level 2 Sources, Room and
+	// Own make the tree of files of the call before that, when the descriptors stand where
+	// they should; where the room of an earlier call is kept, Enter takes the place of Room.
+	Share, Sources, Room, Own, Enter []Call
 	// Before and After are run by the reaper on either side of the fork, Command by
 	// the command's process, End by the reaper when the call is over.
 	Before, Command, After, End []Call
@@ -32,26 +34,39 @@ type Plan struct {
 	// UID and GID are whom the command runs as, in the numbers of our own namespace.
 	UID, GID uint32
 
+	shape     shape // what it was compiled from
 	argv, env []string
-	follow    bool  // the start is waited for, and the end told at once
-	direct    bool  // no reaper: the command is our own child
-	block     block // what the reaper is told
+	missing   []string // protected or denied paths that are not there
+	follow    bool     // the start is waited for, and the end told at once
+	direct    bool     // no reaper: the command is our own child
+	block     block    // what the reaper is told
 	// warm is what a spare reaper is told, and its list before the fork; empty where none
 	// will do.
 	warm       block
 	warmBefore []Call
 	memory     memoryKind
-	users      bool // the command enters a user namespace that is kept
+	users      bool            // the command enters a user namespace that is kept
+	owners     bool            // some of what is root's is to look like the command's
+	ownNet     bool            // the call enters a network namespace that is kept
+	apart      bool            // the command has a tree of files of its own
+	rules      *landlock.Rules // of level 1, for this call
+	// Scratch is whether the private directory of the request is used, and has to be made.
+	Scratch bool
 }
 
 // String prints the plan, one call to a line.
 func (p Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "containment %s, level %d, user %d\n", p.Containment, p.Report.Level, p.Report.Identity.Host)
+	fmt.Fprintf(&b, "containment %s, level %d, user %d, namespaces %s\n", p.Containment, p.Report.Level, p.Report.Identity.Host, namespaceNames(p.Namespaces))
+	if p.rules != nil {
+		for line := range strings.Lines(p.rules.String()) {
+			b.WriteString("landlock " + line)
+		}
+	}
 	for _, part := range []struct {
 		name  string
 		calls []Call
-	}{{"share", p.Share}, {"before", p.Before}, {"command", p.Command}, {"after", p.After}, {"end", p.End}} {
+	}{{"share", p.Share}, {"sources", p.Sources}, {"room", p.Room}, {"own", p.Own}, {"before", p.Before}, {"command", p.Command}, {"after", p.After}, {"end", p.End}} {
 		for _, c := range part.calls {
 			fmt.Fprintf(&b, "%-8s %s\n", part.name, c)
 		}
@@ -59,30 +74,20 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// Compile judges a request and gives the plan for it. It changes nothing, but for what
-// is tried once to know whether the kernel bounds memory. An error has reason
-// SandboxUnavailable and names what cannot be held.
-func Compile(r Request, h Host) (Plan, error) {
-	s, err := shapeOf(r, h)
-	if err != nil {
-		return Plan{}, err
-	}
-	p, err := h.plans.of(s)
-	p.argv, p.env = r.Argv, r.Env
-	if p.direct {
-		p.Command = append(slices.Clip(p.Command), execute(s.script, vector(p.argv), vector(p.env)))
-	}
-	return p, err
-}
-
 // compile gives the plan of all calls of a shape.
-func compile(s shape) (Plan, error) {
+func compile(s shape, v view) (Plan, error) {
 	p := Plan{
-		Containment: s.containment, UID: s.id.uid, GID: s.id.gid, memory: s.memory, follow: s.follow,
+		shape: s, Containment: s.containment, UID: s.id.uid, GID: s.id.gid, memory: s.memory, follow: s.follow,
 		direct: s.containment == Cgroup && !s.id.change,
 		users:  s.ownUsers && s.own.uid == 0,
+		owners: v.owned(),
+		apart:  s.isolates(),
+		ownNet: s.keepsNet(),
 	}
 	p.Namespaces, p.Share = s.firstProcess()
+	if s.isolates() {
+		p.Sources, p.Room, p.Own, p.Enter = append(s.loopback(), v.sources()...), v.room(), s.private(v), enterRoom()
+	}
 	if !p.direct {
 		p.Before = reaperBefore(p.Containment)
 		p.After = reaperAfter()
@@ -108,6 +113,14 @@ func compile(s shape) (Plan, error) {
 	told.Before = p.warmBefore
 	p.warm, err = told.told(s)
 	return p, err
+}
+
+// retell has the reaper told what a changed plan says.
+func (p *Plan) retell() (err error) {
+	if !p.direct {
+		p.block, err = p.told(p.shape)
+	}
+	return err
 }
 
 // told gives what the reaper is told.
@@ -143,8 +156,12 @@ func (s shape) first(direct bool) []Call {
 	if !s.victim {
 		return nil
 	}
+	dir, file := number(unix.AT_FDCWD), victimFile
+	if s.isolates() {
+		dir, file = number(reaperProcFD), strings.TrimPrefix(victimFile, "/proc/")
+	}
 	calls := []Call{
-		{Name: name, NR: unix.SYS_OPENAT, Args: []Arg{number(unix.AT_FDCWD), text(victimFile), number(unix.O_WRONLY | unix.O_CLOEXEC)}},
+		{Name: name, NR: unix.SYS_OPENAT, Args: []Arg{dir, text(file), number(unix.O_WRONLY | unix.O_CLOEXEC)}},
 		{Name: name, NR: unix.SYS_WRITE, Args: []Arg{result(1), text(most), number(len(most))}},
 	}
 	if direct || s.own.uid == 0 {
@@ -157,16 +174,62 @@ func (s shape) first(direct bool) []Call {
 }
 
 // firstProcess gives the namespaces of the first process and what it does while it
-// shares our memory. Without privilege a process-id namespace needs a user namespace
-// around it; the maps are written before any program runs in it.
+// shares our memory. Without privilege any namespace needs a user namespace around it;
+// the maps are written before any program runs in it.
 func (s shape) firstProcess() (uintptr, []Call) {
-	switch {
-	case s.containment != PIDNamespace:
+	if s.containment != PIDNamespace {
 		return 0, nil
-	case s.own.uid == 0:
-		return unix.CLONE_NEWPID, nil
 	}
-	return unix.CLONE_NEWPID | unix.CLONE_NEWUSER, idMaps(s.own)
+	namespaces := uintptr(unix.CLONE_NEWPID)
+	if s.isolates() {
+		namespaces |= unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+		if s.network != durward.NetFull && !s.keepsNet() {
+			namespaces |= unix.CLONE_NEWNET
+		}
+	}
+	if s.own.uid == 0 {
+		return namespaces, nil
+	}
+	return namespaces | unix.CLONE_NEWUSER, idMaps(s.own)
+}
+
+// keepsNet reports whether the call's network namespace is one that is kept.
+func (s shape) keepsNet() bool {
+	return s.isolates() && s.network == durward.NetNone && s.own.uid == 0
+}
+
+// loopback makes the interface of a network namespace work.
+func (s shape) loopback() []Call {
+	if s.network != durward.NetLoopback {
+		return nil
+	}
+	const name = "loopback network"
+	request := append(make([]byte, 0, 40), "lo"...)
+	request = binary.NativeEndian.AppendUint16(request[:16], unix.IFF_UP)
+	return []Call{
+		{Name: name, NR: unix.SYS_SOCKET, Args: []Arg{number(unix.AF_INET), number(unix.SOCK_DGRAM | unix.SOCK_CLOEXEC), number(0)}},
+		{Name: name, NR: unix.SYS_IOCTL, Args: []Arg{result(1), number(unix.SIOCSIFFLAGS), data(request[:40])}},
+	}
+}
+
+// namespaceNames lists what clone makes, as unshare(1) does.
+func namespaceNames(flags uintptr) string {
+	var names []string
+	for _, n := range []struct {
+		flag uintptr
+		name string
+	}{
+		{unix.CLONE_NEWUSER, "user"}, {unix.CLONE_NEWNS, "mount"}, {unix.CLONE_NEWPID, "pid"},
+		{unix.CLONE_NEWIPC, "ipc"}, {unix.CLONE_NEWUTS, "uts"}, {unix.CLONE_NEWNET, "net"},
+	} {
+		if flags&n.flag != 0 {
+			names = append(names, n.name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, "+")
 }
 
 // idMaps makes the user and group known in the user namespace that the process was born
@@ -212,7 +275,7 @@ func reaperAfter() []Call {
 }
 
 // commandCalls is what happens in the command's own process before the program is
-// executed: the limits of level 0, and the drop of privilege.
+// executed: the limits of level 0, the drop of privilege, and what level 1 adds.
 func (s shape) commandCalls() []Call {
 	calls := []Call{ownSession("own session")}
 	if s.terminal {
@@ -232,10 +295,11 @@ func (s shape) commandCalls() []Call {
 	if s.ownUsers {
 		calls = append(calls, s.limit("process count", unix.RLIMIT_NPROC, s.processLimit())...)
 	}
-	return append(calls,
+	calls = append(calls,
 		Call{Name: "unblock signals", NR: unix.SYS_RT_SIGPROCMASK, Args: []Arg{number(sigSetMask), signalSet(), number(0), number(8)}},
 		closeOnExec(3),
 	)
+	return append(calls, s.confine()...)
 }
 
 // processLimit counts the reaper too where it lives in the same user namespace.

@@ -55,6 +55,8 @@ func (h *Host) tryOthers() {
 func (h Host) Release() error {
 	var err error
 	if h.users != nil {
+		h.rooms.close()
+		h.nets.close()
 		h.users.close()
 	}
 	if h.memory != nil {
@@ -127,7 +129,7 @@ func (h Host) runOrphan(limits durward.Limits) (Exit, error) {
 	defer read.Close()
 	r := Request{
 		Argv: []string{"durward-probe"}, Program: &Program{file: program}, Dir: dir, Follow: true,
-		Grant: durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: limits},
+		Grant: durward.Grant{Mode: durward.ReadOnly, Level: durward.LevelNone, StepDown: true, Limits: limits},
 	}
 	plan, err := Compile(r, h)
 	if err != nil {

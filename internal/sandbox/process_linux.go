@@ -22,14 +22,14 @@ import (
 // concurrent use. The caller calls Kill and then Close, always.
 type Process struct {
 	plan   Plan
-	eager  bool            // exited is closed before gone
-	pid    int             // safe to use while the process has not been reaped
-	pidfd  int             // of the reaper, or of the command where there is none
-	status int             // -1 where there is no reaper
-	group  *cgroup         // nil unless the call lives in a cgroup
-	users  *os.File        // the user namespace of the call, or nil
-	home   *userNamespaces // where it goes when nobody lives in it any more
-	spares *Spares         // gets another one when the call is over
+	eager  bool     // exited is closed before gone
+	pid    int      // safe to use while the process has not been reaped
+	pidfd  int      // of the reaper, or of the command where there is none
+	status int      // -1 where there is no reaper
+	group  *cgroup  // nil unless the call lives in a cgroup
+	users  *os.File // the user namespace of the call, or nil
+	net    *os.File // the network namespace of the call, where that is a kept one
+	spares *Spares  // gets another one when the call is over
 	host   Host
 	bounds string        // what the kernel calls the cgroup that bounds memory; empty without one
 	began  time.Duration // on the monotonic clock
@@ -261,7 +261,7 @@ func (p *Process) watch() {
 		p.err = errors.Join(p.err, p.group.drain())
 	}
 	p.leaveMemory()
-	p.leaveUsers()
+	p.leaveNamespaces()
 	if p.group != nil {
 		p.err = errors.Join(p.err, p.group.home.put(p.group))
 	}

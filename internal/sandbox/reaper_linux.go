@@ -26,11 +26,13 @@ import (
 
 // Descriptors of the reaper, and of the command until it is executed.
 const (
-	reaperControlFD = 3 // read end: the block, then one byte per signal; its end ends the call
-	reaperStatusFD  = 4 // write end: records
-	reaperProgramFD = 5 // the program to execute
-	reaperKillFD    = 6 // cgroup.kill, where the call lives in a cgroup
-	reaperUsersFD   = 7 // the user namespace that the command enters, if any
+	reaperControlFD = 3  // read end: the block, then one byte per signal; its end ends the call
+	reaperStatusFD  = 4  // write end: records
+	reaperProgramFD = 5  // the program to execute
+	reaperKillFD    = 6  // cgroup.kill, where the call lives in a cgroup
+	reaperUsersFD   = 7  // the user namespace that the command enters, if any
+	reaperRulesFD   = 9  // the Landlock ruleset, from level 1 on
+	reaperProcFD    = 10 // /proc where it can be written, at level 2
 	reaperSignalFD  = 15
 	firstSpareFD    = 16
 )

@@ -12,17 +12,17 @@ import (
 // the grant requires something that would not.
 func (s shape) report() (durward.Report, error) {
 	r := durward.Report{
-		Mode: s.mode, Level: durward.LevelNone.Number(), Guarantees: make(map[durward.Guarantee]durward.Held),
+		Mode: s.mode, Level: s.at.Number(), Guarantees: make(map[durward.Guarantee]durward.Held),
 		Identity: durward.ReportIdentity{Inner: s.id.uid, Host: hostUID(s.id.uid)},
 	}
 	for _, guarantee := range durward.Guarantees() {
-		r.Guarantees[guarantee] = unheld(s.mode, guarantee)
+		r.Guarantees[guarantee] = s.held(guarantee)
 	}
 	r.Guarantees[durward.Kill] = killHeld(s.containment, s.id)
 	r.Guarantees[durward.Pids] = pidsHeld(s.limits, s.ownUsers)
 	r.Guarantees[durward.Mem] = memHeld(s.limits, s.memory, s.id)
 	if r.Identity.Host == 0 {
-		r.Weak = append(r.Weak, "identity: the command runs as host root")
+		r.Weak = append(r.Weak, s.asRoot())
 	}
 	for _, guarantee := range []durward.Guarantee{durward.Kill, durward.Pids, durward.Mem} {
 		if held := r.Guarantees[guarantee]; held.Held != durward.HeldKernel {
@@ -32,8 +32,86 @@ func (s shape) report() (durward.Report, error) {
 	if !s.victim {
 		r.Weak = append(r.Weak, "mem: when the machine runs out, durward may be killed before the command")
 	}
+	if s.confines() && s.abi == 0 {
+		r.Weak = append(r.Weak, "landlock: this kernel has none; mounts alone hold the files")
+	}
+	r.Weak = append(r.Weak, s.gaps.weak()...)
 	err := s.require(&r)
 	return r, err
+}
+
+func (s shape) asRoot() string {
+	if s.isolates() {
+		return "identity: the command runs as host root, without privilege"
+	}
+	return "identity: the command runs as host root"
+}
+
+// held says by what a guarantee is held that the level makes.
+func (s shape) held(g durward.Guarantee) durward.Held {
+	if !s.confines() {
+		return unheld(s.mode, g)
+	}
+	held := durward.Held{Held: durward.HeldKernel}
+	switch g {
+	case durward.FSRead, durward.FSWrite:
+		held.By = s.byMounts(s.byLandlock()...)
+	case durward.FSMeta:
+		held.By = s.byMounts()
+	case durward.Net:
+		held.Mode, held.By = string(s.network), []string{"seccomp"}
+		if s.isolates() && s.network != durward.NetFull {
+			held.By = []string{"netns", "seccomp"}
+		}
+	case durward.Unix:
+		held.By = s.bySockets()
+	case durward.Proc:
+		held.By = s.byNamespace("pidns")
+	case durward.IPC:
+		held.By = s.byNamespace("ipcns")
+	case durward.Priv:
+		held.By = []string{"nnp", "nocaps"}
+		if s.ownUsers || s.isolates() && s.own.uid != 0 {
+			held.By = append(held.By, "userns")
+		}
+	case durward.Syscalls:
+		held.By, held.Filter = []string{"seccomp"}, s.filter().Name()
+	}
+	if len(held.By) == 0 || s.gaps.breaks(g) || g == durward.Net && s.network == durward.NetAllowlist {
+		return durward.Held{Held: durward.HeldNone, Mode: held.Mode}
+	}
+	return held
+}
+
+func (s shape) byLandlock() []string {
+	if s.abi == 0 {
+		return nil
+	}
+	return []string{s.abi.String()}
+}
+
+// byMounts names what only a room holds, and what else does.
+func (s shape) byMounts(others ...string) []string {
+	if s.isolates() {
+		return append([]string{"mountns"}, others...)
+	}
+	return others
+}
+
+func (s shape) byNamespace(name string) []string {
+	if s.isolates() {
+		return []string{name}
+	}
+	return nil
+}
+
+// bySockets: without a socket there is nothing to connect.
+func (s shape) bySockets() []string {
+	by := "seccomp"
+	if s.unix {
+		by = s.abi.String()
+	}
+	return s.byMounts(by)
 }
 
 // unheld is a guarantee that level 0 does not give by itself.
@@ -79,12 +157,6 @@ func memHeld(l durward.Limits, by memoryKind, id identity) durward.Held {
 // require refuses a grant whose requirements the report does not meet. A built-in
 // default names them as weak instead.
 func (s shape) require(r *durward.Report) error {
-	if level := max(s.level, s.minLevel); level > durward.LevelNone {
-		if !s.stepDown {
-			return unavailable("level", "take the level out of the policy or the command line",
-				"level %d cannot be had: this durward has level 0 only", level.Number())
-		}
-	}
 	for _, q := range s.needs.list() {
 		held := r.Guarantees[q.Guarantee]
 		if held.Held != durward.HeldNone && (!q.Kernel || held.Held == durward.HeldKernel) {
@@ -92,9 +164,9 @@ func (s shape) require(r *durward.Report) error {
 		}
 		if !s.stepDown || q.Firm {
 			return unavailable("require", requireHint(s.mode, q)+", or use a host that holds it (durward doctor)",
-				"%s is required and level 0 holds it by %s", q, held.Held)
+				"%s is required and level %d holds it by %s%s", q, s.at.Number(), held.Held, s.gaps.because())
 		}
-		r.Weak = append(r.Weak, fmt.Sprintf("%s: %s at level 0", q.Guarantee, held.Held))
+		r.Weak = append(r.Weak, fmt.Sprintf("%s: %s at level %d", q.Guarantee, held.Held, s.at.Number()))
 	}
 	return nil
 }

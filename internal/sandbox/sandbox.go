@@ -33,9 +33,12 @@ const (
 type Request struct {
 	// Argv is the command as it sees itself; Argv[0] need not name the program.
 	Argv []string
-	// Env is the complete environment, "NAME=value".
-	Env     []string
-	Program *Program
+	// Env is the environment, "NAME=value", but for the variables in PrivateEnv. Those
+	// name a private directory: the call's own /tmp where it has one, else Scratch, which
+	// whoever starts the plan makes if [Plan.Scratch] says so.
+	Env, PrivateEnv []string
+	Scratch         string
+	Program         *Program
 	// Dir is the working directory, entered by descriptor.
 	Dir   *os.File
 	Grant durward.Grant

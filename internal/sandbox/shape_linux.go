@@ -24,26 +24,31 @@ type shape struct {
 	keyrings    bool
 	most        hardLimits
 
-	mode            durward.Mode
-	level, minLevel durward.Level
-	stepDown        bool
-	needs           needs
-	limits          durward.Limits
+	restraint
+	view string // what is seen at level 2, printed
+	dir  string // where the command begins there
+	gaps gaps
+
+	mode     durward.Mode
+	stepDown bool
+	needs    needs
+	limits   durward.Limits
 
 	terminal, follow bool
 	linger           time.Duration
 	script           string // path of a script; empty for a program that is executed by descriptor
 }
 
-// shapeOf chooses who runs the command and what holds it.
-func shapeOf(r Request, h Host) (shape, error) {
-	id, err := identify(r.Grant, h, r.Dir)
+// shapeOf chooses who runs the command and what holds it, at a level.
+func shapeOf(at durward.Level, r Request, h Host) (shape, error) {
+	id, err := identify(r.Grant, at, h, r.Dir)
 	if err != nil {
 		return shape{}, err
 	}
 	s := shape{
 		containment: h.best(), own: account{h.UID, h.GID}, id: id, victim: h.VictimErr == nil, keyrings: h.Keyrings, most: h.MaxLimits,
-		mode: r.Grant.Mode, level: r.Grant.Level, minLevel: r.Grant.MinLevel, stepDown: r.Grant.StepDown, limits: r.Grant.Limits,
+		restraint: restraint{at: at},
+		mode:      r.Grant.Mode, stepDown: r.Grant.StepDown, limits: r.Grant.Limits,
 		terminal: r.Terminal, follow: r.Follow, linger: r.Linger,
 	}
 	if s.containment == "" {
@@ -72,19 +77,21 @@ func (s shape) countsProcesses(h Host) bool {
 // hardLimits are limits by resource number.
 type hardLimits [unix.RLIMIT_RTTIME + 1]uint64
 
-// A need is a requirement without its guarantee.
-type need uint8
+// needs are requirements by the order of [durward.Guarantees], each as a set of the forms
+// in which it was asked for.
+type needs [12]uint8
 
-const (
-	needed need = 1 << iota
-	neededKernel
-	neededFirm
-	neededKernelFirm
-)
-
-// needs are requirements by the order of [durward.Guarantees], each as a set of forms in
-// which it was asked for.
-type needs [12]need
+// form gives a requirement's bit in such a set, without its guarantee.
+func form(kernel, firm bool) uint8 {
+	n := 0
+	if kernel {
+		n |= 1
+	}
+	if firm {
+		n |= 2
+	}
+	return 1 << n
+}
 
 func needsOf(list []durward.Requirement) (needs, error) {
 	var n needs
@@ -93,16 +100,7 @@ func needsOf(list []durward.Requirement) (needs, error) {
 		if i < 0 {
 			return n, unavailable("require", "name one of the guarantees that durward doctor lists", "%s is no guarantee", q)
 		}
-		form := needed
-		switch {
-		case q.Kernel && q.Firm:
-			form = neededKernelFirm
-		case q.Kernel:
-			form = neededKernel
-		case q.Firm:
-			form = neededFirm
-		}
-		n[i] |= form
+		n[i] |= form(q.Kernel, q.Firm)
 	}
 	return n, nil
 }
@@ -111,12 +109,11 @@ func needsOf(list []durward.Requirement) (needs, error) {
 func (n needs) list() []durward.Requirement {
 	var list []durward.Requirement
 	for i, g := range durward.Guarantees() {
-		for _, q := range []struct {
-			form         need
-			kernel, firm bool
-		}{{neededKernelFirm, true, true}, {neededKernel, true, false}, {neededFirm, false, true}, {needed, false, false}} {
-			if n[i]&q.form != 0 {
-				list = append(list, durward.Requirement{Guarantee: g, Kernel: q.kernel, Firm: q.firm})
+		for _, kernel := range []bool{false, true} {
+			for _, firm := range []bool{false, true} {
+				if n[i]&form(kernel, firm) != 0 {
+					list = append(list, durward.Requirement{Guarantee: g, Kernel: kernel, Firm: firm})
+				}
 			}
 		}
 	}
@@ -132,15 +129,16 @@ type plans struct {
 // mostPlans bounds what is remembered. Hosts run calls of few shapes.
 const mostPlans = 64
 
-// of gives the plan of a shape. Its slices are shared and not to be changed.
-func (p *plans) of(s shape) (Plan, error) {
+// of gives the plan of a shape that sees a view. Its slices are shared and not to be
+// changed.
+func (p *plans) of(s shape, v view) (Plan, error) {
 	p.mu.Lock()
 	plan, ok := p.known[s]
 	p.mu.Unlock()
 	if ok {
 		return plan, nil
 	}
-	plan, err := compile(s)
+	plan, err := compile(s, v)
 	if err != nil {
 		return plan, err
 	}

@@ -99,10 +99,10 @@ func makeSpare(of account) (*spare, error) {
 	}
 	place := []placement{{s.lent[0], reaperStatusFD}, {s.lent[1], reaperControlFD}}
 	namespaces, list := shape{containment: PIDNamespace, own: of}.firstProcess()
-	list = append(append(defaultSignals(), list...), s.placed(place, fdOf(program))...)
+	list = append(append(defaultSignals(), list...), placed(place, fdOf(program))...)
 	list = append(list,
 		Call{Name: "let go of the streams", NR: unix.SYS_CLOSE_RANGE, Args: []Arg{number(0), number(2), number(0)}},
-		executeReaper(len(place)+1, []string{"durward-reaper"}, nil),
+		executeReaper([]string{"durward-reaper"}, nil),
 	)
 	pid, pidfd, err := spawn(context.Background(), namespaces, -1, list)
 	if err != nil {
@@ -141,12 +141,13 @@ func (r *spare) end() {
 const (
 	spareDirFD    = reaperProgramFD + 1
 	spareMemoryFD = reaperUsersFD + 1
+	_             = uint(reaperRulesFD - spareMemoryFD - 1) // the next one
 )
 
 // suitsSpare reports whether a spare reaper can do what the plan asks of the first
 // process.
 func (s shape) suitsSpare() bool {
-	return s.containment == PIDNamespace && s.memory != memoryCgroup2
+	return s.containment == PIDNamespace && s.memory != memoryCgroup2 && !s.isolates()
 }
 
 // takeOver is what a spare does first, to be what any other reaper is when it begins.
@@ -164,6 +165,9 @@ func (s shape) takeOver() []Call {
 	if s.memory == memoryCgroup1 {
 		calls = append(calls, Call{Name: "enter the memory cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(spareMemoryFD), text("0"), number(1)}})
 	}
+	if !s.confines() {
+		calls = append(calls, shut(reaperRulesFD, reaperRulesFD))
+	}
 	if s.ownUsers && s.own.uid == 0 {
 		return append(calls, shut(spareMemoryFD, spareMemoryFD))
 	}
@@ -171,9 +175,9 @@ func (s shape) takeOver() []Call {
 }
 
 // spareDescriptors is how many descriptors a spare gets: the streams, the program, the
-// directory, the user namespace and the door of the memory cgroup. Where the plan has
-// one of the last two not, the directory stands in for it.
-const spareDescriptors = 7
+// directory, the user namespace, the door of the memory cgroup and the ruleset. Where the
+// plan has one of the last three not, the directory stands in for it.
+const spareDescriptors = 8
 
 // spare takes a spare that can do the call, if there is one.
 func (s *starter) spare() *spare {
@@ -188,12 +192,15 @@ func (s *starter) hand(r *spare) bool {
 	told, err := s.plan.warm.with(s.plan.argv, s.plan.env)
 	if err == nil {
 		dir := fdOf(s.request.Dir)
-		fds := []int{fdOf(s.stdio.Stdin), fdOf(s.stdio.Stdout), fdOf(s.stdio.Stderr), fdOf(s.request.Program.file), dir, dir, dir}
+		fds := []int{fdOf(s.stdio.Stdin), fdOf(s.stdio.Stdout), fdOf(s.stdio.Stderr), fdOf(s.request.Program.file), dir, dir, dir, dir}
 		if s.users != nil {
 			fds[5] = fdOf(s.users)
 		}
 		if s.memory != nil {
 			fds[6] = fdOf(s.memory.door)
+		}
+		if s.rules != 0 {
+			fds[7] = s.rules
 		}
 		err = r.send(told, fds)
 	}

@@ -113,13 +113,10 @@ func TestEachFailingStepOfASpareStopsTheStart(t *testing.T) {
 		p := r.compile(t)
 		p.warmBefore = slices.Clone(p.warmBefore)
 		p.warmBefore[i].NR = noSuchCall
-		shape, err := shapeOf(r.request, r.host)
-		if err != nil {
-			t.Fatal(err)
-		}
 		told := p
 		told.Before = p.warmBefore
-		if p.warm, err = told.told(shape); err != nil {
+		var err error
+		if p.warm, err = told.told(p.shape); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.start(p); err == nil || !strings.Contains(err.Error(), p.warmBefore[i].Name) {

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox/landlock"
 )
 
 // Start has a new process run the plan and then the command. The ends in stdio stay
@@ -56,7 +58,10 @@ type starter struct {
 	status  int   // read end, or -1
 	group   *cgroup
 	memory  *memoryGroup
-	users   *os.File // the user namespace of the call, or nil
+	users   *os.File  // the user namespace of the call, or nil
+	net     *os.File  // its network namespace, where that is a kept one
+	kept    *keptRoom // the room that it gets a copy of, or nil
+	rules   int       // the ruleset of level 1, or zero
 }
 
 func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
@@ -75,6 +80,23 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		s.group = group
 		place = append(place, placement{fdOf(group.kill), reaperKillFD})
 		born = fdOf(group.dir)
+	}
+	if s.plan.rules != nil {
+		rules, err := landlock.New(*s.plan.rules)
+		if err != nil {
+			return nil, err
+		}
+		defer rules.Close()
+		s.rules = rules.FD()
+		place = append(place, placement{s.rules, reaperRulesFD})
+	}
+	if s.plan.apart {
+		more, err := s.furnish(h)
+		if err != nil {
+			return nil, err
+		}
+		place = append(place, more...)
+		defer h.rooms.give(s.kept)
 	}
 	if s.plan.users {
 		users, err := h.users.take(account{s.plan.UID, s.plan.GID})
@@ -95,7 +117,7 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	}
 	proc := &Process{
 		plan: s.plan, eager: s.plan.follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
-		users: s.users, home: h.users, spares: s.request.Spares, host: h,
+		users: s.users, net: s.net, spares: s.request.Spares, host: h,
 		began: s.began, exited: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if s.memory != nil {
@@ -133,7 +155,7 @@ func (s *starter) firstProcess(ctx context.Context, place []placement, memory []
 		place = append(place, pipes...)
 		reaper = fdOf(program)
 	}
-	return spawn(ctx, s.plan.Namespaces, born, append(memory, s.shared(place, reaper)...))
+	return spawn(ctx, s.namespaces(), born, append(memory, s.shared(place, reaper)...))
 }
 
 // monotonic reads the clock that the command's process reads, too.
@@ -181,42 +203,49 @@ type placement struct {
 // shared is the whole list of the process that shares our memory. The descriptors are
 // first copied out of the way of every number in use, then put in place.
 func (s *starter) shared(place []placement, reaper int) []Call {
-	calls := append(defaultSignals(), Call{
-		Name: "enter the working directory", NR: unix.SYS_FCHDIR, Args: []Arg{number(fdOf(s.request.Dir))},
-	})
+	calls := defaultSignals()
+	if !s.plan.apart {
+		calls = append(calls, Call{Name: "enter the working directory", NR: unix.SYS_FCHDIR, Args: []Arg{number(fdOf(s.request.Dir))}})
+	}
 	calls = append(calls, s.plan.Share...)
-	calls = append(calls, s.placed(place, reaper)...)
+	calls = append(calls, placed(place, reaper)...)
+	calls = append(calls, s.room()...)
 	if s.plan.direct {
 		return append(calls, s.plan.Command...)
 	}
-	return append(calls, executeReaper(len(place), s.plan.argv, s.plan.env))
+	return append(calls, executeReaper(s.plan.argv, s.plan.env))
 }
 
-// onlyReaper is the list that does nothing but execute the reaper's program.
-func (s *starter) onlyReaper(place []placement, reaper int) []Call {
-	return append(s.placed(place, reaper), executeReaper(len(place), []string{"durward-watchdog"}, nil))
+// onlyReaper is the list that does nothing but some calls and execute the reaper's
+// program, under a name.
+func onlyReaper(name string, place []placement, reaper int, inside []Call) []Call {
+	return append(append(placed(place, reaper), inside...), executeReaper([]string{name}, nil))
 }
 
-// executeReaper stands behind the calls of placed and takes the last copy they made.
-func executeReaper(placed int, argv, env []string) Call {
+// executeReaper stands behind the calls of placed.
+func executeReaper(argv, env []string) Call {
 	return Call{Name: "execute the reaper", NR: unix.SYS_EXECVEAT, Args: []Arg{
-		result(placed + 2), text(""), vector(argv), vector(env), number(unix.AT_EMPTY_PATH),
+		number(reaperSelfFD), text(""), vector(argv), vector(env), number(unix.AT_EMPTY_PATH),
 	}}
 }
 
 // placed gives the descriptors their numbers and sees to it that no other is
-// inherited.
-func (s *starter) placed(place []placement, reaper int) []Call {
+// inherited. The reaper's program, unless negative, can be executed then.
+func placed(place []placement, reaper int) []Call {
 	var calls []Call
 	above := 0
 	for _, p := range place {
-		calls = append(calls, copyDescriptor(p.fd))
 		above = max(above, p.number+1)
 	}
-	calls = append(calls, copyDescriptor(reaper))
+	if reaper >= 0 {
+		place = append(slices.Clip(place), placement{reaper, reaperSelfFD})
+	}
+	for _, p := range place {
+		calls = append(calls, copyDescriptor(p.fd))
+	}
 	for _, p := range place {
 		calls = append(calls, Call{Name: "place descriptors", NR: unix.SYS_DUP3, Args: []Arg{
-			result(len(place) + 1), number(p.number), number(0),
+			result(len(place)), number(p.number), number(0),
 		}})
 	}
 	return append(calls, closeOnExec(above))
@@ -274,8 +303,10 @@ func closeFDs(fds ...int) {
 func (s *starter) closeOwn() {
 	closeFDs(s.control, s.status)
 	s.memory.release(false)
-	if s.users != nil {
-		s.users.Close()
+	for _, f := range []*os.File{s.users, s.net} {
+		if f != nil {
+			f.Close()
+		}
 	}
 	if s.group != nil {
 		s.group.killed.Store(true)

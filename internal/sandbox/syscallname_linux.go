@@ -65,6 +65,48 @@ func syscallName(nr uintptr) string {
 		return "unshare"
 	case unix.SYS_WRITE:
 		return "write"
+	case unix.SYS_CAPSET:
+		return "capset"
+	case unix.SYS_EXIT_GROUP:
+		return "exit_group"
+	case unix.SYS_FSCONFIG:
+		return "fsconfig"
+	case unix.SYS_FSMOUNT:
+		return "fsmount"
+	case unix.SYS_FSOPEN:
+		return "fsopen"
+	case unix.SYS_LANDLOCK_ADD_RULE:
+		return "landlock_add_rule"
+	case unix.SYS_LANDLOCK_CREATE_RULESET:
+		return "landlock_create_ruleset"
+	case unix.SYS_LANDLOCK_RESTRICT_SELF:
+		return "landlock_restrict_self"
+	case unix.SYS_MKDIRAT:
+		return "mkdirat"
+	case unix.SYS_MKNODAT:
+		return "mknodat"
+	case unix.SYS_MOUNT:
+		return "mount"
+	case unix.SYS_MOUNT_SETATTR:
+		return "mount_setattr"
+	case unix.SYS_MOVE_MOUNT:
+		return "move_mount"
+	case unix.SYS_OPENAT2:
+		return "openat2"
+	case unix.SYS_OPEN_TREE:
+		return "open_tree"
+	case unix.SYS_PIVOT_ROOT:
+		return "pivot_root"
+	case unix.SYS_SECCOMP:
+		return "seccomp"
+	case unix.SYS_SETNS:
+		return "setns"
+	case unix.SYS_SOCKET:
+		return "socket"
+	case unix.SYS_SYMLINKAT:
+		return "symlinkat"
+	case unix.SYS_UMOUNT2:
+		return "umount2"
 	}
 	return "syscall" + strconv.Itoa(int(nr))
 }

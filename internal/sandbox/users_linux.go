@@ -24,6 +24,7 @@ type userNamespaces struct {
 
 	mu   sync.Mutex
 	free map[account][]*os.File // guarded by mu
+	maps map[account]*os.File   // guarded by mu; see owners
 	shut bool                   // guarded by mu; nothing is kept any more
 }
 
@@ -46,7 +47,7 @@ func accountMaps(a account) []accountMap {
 const mostKept = 32
 
 func newUserNamespaces(most uint64) *userNamespaces {
-	return &userNamespaces{most: most, free: make(map[account][]*os.File)}
+	return &userNamespaces{most: most, free: make(map[account][]*os.File), maps: make(map[account]*os.File)}
 }
 
 // take gives a namespace that nobody lives in.
@@ -83,7 +84,37 @@ func (u *userNamespaces) close() {
 			ns.Close()
 		}
 	}
+	for _, ns := range u.maps {
+		ns.Close()
+	}
 	clear(u.free)
+	clear(u.maps)
+}
+
+// owners gives the namespace by which files that belong to root look as if they belonged
+// to an account, and all others as they are. It stays ours.
+func (u *userNamespaces) owners(of account) (*os.File, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if ns := u.maps[of]; ns != nil {
+		return ns, nil
+	}
+	ns, err := unshareUsers(u.most, []accountMap{{"uid_map", rootAs(of.uid)}, {"gid_map", rootAs(of.gid)}})
+	if err != nil {
+		return nil, fmt.Errorf("show root's files as the command's: %w", err)
+	}
+	if u.shut {
+		ns.Close()
+		return nil, os.ErrClosed
+	}
+	u.maps[of] = ns
+	return ns, nil
+}
+
+// rootAs is a map in which 0 is id, and every other number but id is itself.
+func rootAs(id uint32) string {
+	const all = 1 << 16
+	return fmt.Sprintf("0 %d 1\n1 1 %d\n%d %d %d\n", id, id-1, id+1, id+1, all-id-1)
 }
 
 // makeUserNamespace has a process unshare one, writes its maps, and opens it; the
@@ -91,21 +122,21 @@ func (u *userNamespaces) close() {
 // our own user may have, and holds those of the namespace to it, too: that is to be as
 // many as can be.
 func makeUserNamespace(of account, most uint64) (*os.File, error) {
-	ns, err := unshareUsers(of, most)
+	ns, err := unshareUsers(most, accountMaps(of))
 	if err != nil {
 		return nil, fmt.Errorf("own user namespace: %w", err)
 	}
 	return ns, nil
 }
 
-func unshareUsers(of account, most uint64) (*os.File, error) {
+func unshareUsers(most uint64, maps []accountMap) (*os.File, error) {
 	unbounded := setLimit("process count", unix.RLIMIT_NPROC, math.MaxUint64)
 	unbounded.Allow = unix.EPERM // root may be kept from it
-	h, err := startHelper(nil, -1, []Call{
+	h, err := startHelper(errand{cgroup: -1, list: []Call{
 		setLimit("process count", unix.RLIMIT_NPROC, most),
 		unbounded,
 		{Name: "own user namespace", NR: unix.SYS_UNSHARE, Args: []Arg{number(unix.CLONE_NEWUSER)}},
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +145,7 @@ func unshareUsers(of account, most uint64) (*os.File, error) {
 		return nil, err
 	}
 	proc := fmt.Sprintf("/proc/%d/", h.pid)
-	for _, m := range accountMaps(of) {
+	for _, m := range maps {
 		if err := writeFile(proc+m.file, m.content); err != nil {
 			return nil, err
 		}
@@ -122,14 +153,22 @@ func unshareUsers(of account, most uint64) (*os.File, error) {
 	return os.Open(proc + "ns/user")
 }
 
-// leaveUsers gives the namespace back when the tree is dead. One in which somebody may
-// live on is not used again.
-func (p *Process) leaveUsers() {
+// leaveNamespaces gives back those that are kept when the tree is dead. One in which
+// somebody may live on is not used again.
+func (p *Process) leaveNamespaces() {
+	empty := p.plan.Report.Guarantees[durward.Kill].Held == durward.HeldKernel
 	switch {
 	case p.users == nil:
-	case p.plan.Report.Guarantees[durward.Kill].Held == durward.HeldKernel:
-		p.home.put(account{p.plan.UID, p.plan.GID}, p.users)
+	case empty:
+		p.host.users.put(account{p.plan.UID, p.plan.GID}, p.users)
 	default:
 		p.users.Close()
+	}
+	switch {
+	case p.net == nil:
+	case empty:
+		p.host.nets.put(p.net)
+	default:
+		p.net.Close()
 	}
 }

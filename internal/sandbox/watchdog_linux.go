@@ -63,7 +63,7 @@ func (w *watchdog) start(kill *os.File, home string) error {
 		return err
 	}
 	place := []placement{{s.lent[0], reaperControlFD}, {fdOf(kill), reaperKillFD}}
-	_, pidfd, err := spawn(context.Background(), 0, -1, s.onlyReaper(place, fdOf(program)))
+	_, pidfd, err := spawn(context.Background(), 0, -1, onlyReaper("durward-watchdog", place, fdOf(program), nil))
 	if err != nil {
 		reapFailed(pidfd)
 		s.closeOwn()

@@ -82,7 +82,7 @@ func openToAll(t *testing.T, dir string) {
 // confined is the grant of a call whose command may not be root.
 func confined() durward.Grant {
 	return durward.Grant{
-		Mode: durward.ReadOnly, StepDown: true, Keep: durward.KeepHeadTail,
+		Mode: durward.ReadOnly, Level: durward.LevelNone, StepDown: true, Keep: durward.KeepHeadTail,
 		Env:        map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"},
 		PrivateDir: []string{"HOME", "TMPDIR"}, Limits: durward.DefaultLimits(),
 	}

@@ -65,9 +65,12 @@ func (e *Engine) Close() error {
 	return e.scratch.close()
 }
 
-// Enforces lists the fields that level 0 can hold.
+// Enforces lists the fields that some level can hold; whether this host has it is judged
+// when a call is prepared.
 func (e *Engine) Enforces() []durward.GrantField {
-	return []durward.GrantField{durward.FieldEnv, durward.FieldIdentity, durward.FieldLimits}
+	return []durward.GrantField{
+		durward.FieldLevel, durward.FieldFiles, durward.FieldNetwork, durward.FieldEnv, durward.FieldIdentity, durward.FieldLimits,
+	}
 }
 
 // User says whom the commands of a grant run as in a directory: their user id and all
@@ -102,7 +105,6 @@ type prepared struct {
 	dir     *os.File
 	request sandbox.Request
 	plan    sandbox.Plan
-	private string // the private directory, made when the call is run
 }
 
 func (p *prepared) open() error {
@@ -121,7 +123,7 @@ func (p *prepared) open() error {
 		return err
 	}
 	p.request = sandbox.Request{
-		Argv: p.call.Argv, Env: p.environment(), Program: program, Dir: p.dir,
+		Argv: p.call.Argv, Env: p.environment(), PrivateEnv: p.grant.PrivateDir, Scratch: p.engine.scratch.path(), Program: program, Dir: p.dir,
 		Grant: p.grant, Terminal: p.call.Terminal != nil, Linger: min(lingerTime, max(p.grant.Limits.Grace, 0)),
 		Spares: p.engine.spares,
 	}
@@ -154,17 +156,11 @@ func (p *prepared) inside() error {
 	}
 }
 
-// environment is the grant's, with the private directory under its names.
+// environment is the grant's, but for the names of the private directory.
 func (p *prepared) environment() []string {
-	env := make([]string, 0, len(p.grant.Env)+len(p.grant.PrivateDir))
+	env := make([]string, 0, len(p.grant.Env))
 	for name, value := range p.grant.Env {
 		env = append(env, name+"="+value)
-	}
-	if len(p.grant.PrivateDir) > 0 {
-		p.private = p.engine.scratch.path()
-		for _, name := range p.grant.PrivateDir {
-			env = append(env, name+"="+p.private)
-		}
 	}
 	slices.Sort(env)
 	return env

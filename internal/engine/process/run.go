@@ -77,8 +77,8 @@ func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
 // is left when it fails.
 func (r *run) start(ctx context.Context) (err error) {
 	r.began = time.Now()
-	if r.private != "" {
-		if err := r.engine.scratch.make(r.private, r.plan.UID, r.plan.GID); err != nil {
+	if r.plan.Scratch {
+		if err := r.engine.scratch.make(r.request.Scratch, r.plan.UID, r.plan.GID); err != nil {
 			return err
 		}
 	}
@@ -374,10 +374,10 @@ func (r *run) release() error {
 }
 
 func (r *run) removePrivate() error {
-	if r.private == "" {
+	if !r.plan.Scratch {
 		return nil
 	}
-	if err := removeTree(r.private); err != nil {
+	if err := removeTree(r.request.Scratch); err != nil {
 		return scratchError(err)
 	}
 	return nil

@@ -16,6 +16,10 @@ type ABI int
 // Newest is the last version that is made use of; of a later one no more is.
 const Newest ABI = 10
 
+// FiltersSockets is the first version that keeps a process from connecting to sockets by
+// their paths.
+const FiltersSockets ABI = 9
+
 // String gives "landlock:7".
 func (a ABI) String() string { return "landlock:" + strconv.Itoa(int(a)) }
 

@@ -130,22 +130,11 @@ func (m *made) access(r Right, dir bool) uint64 { return r.access(dir) & m.denie
 // processes; it is valid until Close.
 func (r *Ruleset) FD() int { return r.made.fd }
 
-// Flags are the flags to restrict a process with: denials are an ordinary thing and
-// are kept out of the kernel's log, where that takes asking.
-func (r *Ruleset) Flags() uint32 {
-	return uint32(r.made.abi.bits(flagRight)) & (unix.LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF | unix.LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF)
-}
+// Flags are the flags to restrict a process with.
+func (r *Ruleset) Flags() uint32 { return r.made.abi.Flags() }
 
 // ABI is what is used of the kernel's interface.
 func (r *Ruleset) ABI() ABI { return r.made.abi }
-
-// Beneath gives the argument by which landlock_add_rule gives rights to what fd will be
-// open on: for files that exist only after a mount in the child. To add to a ruleset
-// adds to it for all who restrict themselves later, so only one that nobody shares may
-// be added to.
-func (r *Ruleset) Beneath(rights Right, dir bool, fd int) []byte {
-	return beneath(r.made.access(rights, dir), fd)
-}
 
 // Restrict holds the calling thread to the ruleset until it ends, and whatever thread or
 // process it starts. The goroutine must be locked to the thread, and must never be

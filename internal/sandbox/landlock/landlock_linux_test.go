@@ -238,7 +238,7 @@ func TestBeneath(t *testing.T) {
 	fd, err := unix.Open(w.Outside, unix.O_PATH|unix.O_CLOEXEC, 0)
 	must(t, err)
 	defer unix.Close(fd)
-	must(t, addRule(rules.FD(), rules.Beneath(Read, true, fd)))
+	must(t, addRule(rules.FD(), rules.ABI().Beneath(Read, true, fd)))
 	results := w.attempt(t, rules, "read outside", "write outside")
 	if results["read outside"] != "ok" || results["write outside"] != "EACCES" {
 		t.Errorf("after: %v", results)

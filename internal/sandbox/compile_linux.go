@@ -1,0 +1,185 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox/denyglob"
+	"github.com/durward/durward/internal/sandbox/landlock"
+)
+
+// Compile judges a request and gives the plan for it, at the highest level that the grant
+// names, that this host has, and that holds what the grant requires. It changes nothing,
+// but for what is tried once to know what the kernel holds. An error has reason
+// SandboxUnavailable and names what cannot be held, or SandboxError where a path is not
+// what it was when the policy was read.
+func Compile(r Request, h Host) (Plan, error) {
+	levels, err := candidates(r.Grant, h)
+	if err != nil {
+		return Plan{}, err
+	}
+	var refused error
+	for _, at := range levels {
+		p, err := compileAt(at, r, h)
+		if err == nil {
+			return p, nil
+		}
+		if refused == nil || durward.ReasonOf(refused) == durward.ReasonOf(err) {
+			refused = err // that of the lowest says what would have to be given up
+		}
+	}
+	return Plan{}, refused
+}
+
+// candidates lists the levels to try, the best first.
+func candidates(g durward.Grant, h Host) ([]durward.Level, error) {
+	least, most := max(g.MinLevel, durward.LevelRestrict), durward.LevelIsolate
+	switch wide := g.Mode != durward.ReadOnly && g.Mode != durward.WorkspaceWrite; {
+	case g.Level != durward.LevelAuto:
+		least, most = max(g.MinLevel, g.Level), g.Level
+	case wide:
+		least, most = max(g.MinLevel, durward.LevelNone), max(g.MinLevel, durward.LevelNone)
+	case g.StepDown && g.MinLevel == durward.LevelAuto:
+		least = durward.LevelNone
+	}
+	var list []durward.Level
+	var why error
+	for at := most; at >= least; at-- {
+		if err := h.offers(at); err != nil {
+			if why == nil {
+				why = err
+			}
+			continue
+		}
+		list = append(list, at)
+		if g.StepDown {
+			break // what it does not hold, no lower one does
+		}
+	}
+	if len(list) == 0 {
+		return nil, unavailable("level", "run durward doctor for what to change, or take the level out of the policy or the command line",
+			"level %d cannot be had: %w", max(least, durward.LevelNone).Number(), why)
+	}
+	return list, nil
+}
+
+// compileAt gives the plan at a level that the host has.
+func compileAt(at durward.Level, r Request, h Host) (Plan, error) {
+	s, err := shapeOf(at, r, h)
+	if err != nil {
+		return Plan{}, err
+	}
+	var v view
+	var rules *landlock.Rules
+	if s.confines() {
+		if v, rules, err = s.restrain(&r, h); err != nil {
+			return Plan{}, err
+		}
+	}
+	p, err := h.plans.of(s, v)
+	p.rules, p.missing = rules, v.missing
+	p.argv, p.env = r.Argv, p.environment(r, v)
+	if p.direct {
+		p.Command = append(slices.Clip(p.Command), execute(s.script, vector(p.argv), vector(p.env)))
+	}
+	return p, err
+}
+
+// environment adds the private directory to what the request has: the command's own /tmp
+// where it has one.
+func (p *Plan) environment(r Request, v view) []string {
+	dir := r.Scratch
+	if p.apart && v.tmp {
+		dir = privateTmp
+	} else {
+		p.Scratch = len(r.PrivateEnv) > 0 || p.rules != nil && slices.Contains(r.Grant.Files.Write, durward.PrivateTmp)
+	}
+	env := slices.Clone(r.Env)
+	for _, name := range r.PrivateEnv {
+		env = append(env, name+"="+dir)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// restrain settles what level 1 or 2 holds the command to. It gives what is seen at level
+// 2, and the rules of level 1.
+func (s *shape) restrain(r *Request, h Host) (v view, rules *landlock.Rules, err error) {
+	g := r.Grant
+	if g.Mode != durward.ReadOnly && g.Mode != durward.WorkspaceWrite {
+		return v, nil, unavailable("mode", "use level 0 for it, or a mode that confines", "mode %s confines nothing that level %d could hold", g.Mode, s.at.Number())
+	}
+	if s.stepDown && !s.isolates() {
+		g.Files.Protect = nil // rules can only give
+	}
+	s.abi, _ = landlock.Probe()
+	s.network = g.Network.Mode
+	if s.network == "" {
+		s.network = durward.NetNone
+	}
+	s.unix = s.abi >= landlock.FiltersSockets
+	s.tmpExec = slices.Contains(g.Files.Exec, durward.PrivateTmp)
+	s.keep = s.id.uid == s.own.uid && hostUID(s.own.uid) == 0
+	if err := runnable(r.Program, g.Files); err != nil {
+		return v, nil, err
+	}
+	if s.isolates() {
+		v, err = s.look(g, r)
+		return v, nil, err
+	}
+	rules, err = s.ruled(g, r.Scratch)
+	return v, rules, err
+}
+
+// runnable refuses a program that lies where none may be executed.
+func runnable(p *Program, f durward.Files) error {
+	if anyWithin(f.Exec, p.Path) && !anyWithin(f.Deny, p.Path) {
+		return nil
+	}
+	return &durward.Error{
+		Reason: durward.ProgramNotExecutable, Op: "sandbox", Rule: "filesystem.exec",
+		Hint: "add it, or its directory, to filesystem.exec and filesystem.read",
+		Err:  fmt.Errorf("%s lies outside of what the policy lets be executed", p.Path),
+	}
+}
+
+// ruled gives the rules of level 1 and notes what they cannot hold.
+func (s *shape) ruled(g durward.Grant, tmp string) (*landlock.Rules, error) {
+	rules, taken, err := landlock.For(g, tmp)
+	if err != nil {
+		return nil, err
+	}
+	s.gaps = gapsOf(slices.Concat(taken, rules.Gaps(s.abi)))
+	return &rules, nil
+}
+
+// look gives what is seen at level 2.
+func (s *shape) look(g durward.Grant, r *Request) (view, error) {
+	denied := g.Files.Deny
+	if len(g.Files.DenyGlobs) > 0 {
+		found, err := denyglob.Expand(context.Background(), g.Files.DenyGlobs, visible(g.Files))
+		if err != nil {
+			return view{}, err
+		}
+		denied = slices.Concat(denied, found)
+	}
+	v, err := viewOf(g, denied, s.id)
+	if err != nil {
+		return v, err
+	}
+	s.view = v.String()
+	s.dir, err = physicalPath(r.Dir)
+	return v, err
+}
+
+// visible lists the directories of which a command sees anything.
+func visible(f durward.Files) []string {
+	if f.HostReadOnly {
+		return []string{"/"}
+	}
+	return slices.DeleteFunc(slices.Concat(f.Read, f.Write), func(path string) bool { return path == durward.PrivateTmp })
+}

@@ -1,0 +1,308 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/durward/durward"
+)
+
+// A view is what a command at level 2 sees of the machine's files: nothing but these
+// places, a private /tmp, and what every program takes for granted.
+type view struct {
+	// host shows all of the machine's files, to be read, below the places.
+	host bool
+	// tmp is whether /tmp is private: unless the sets name it.
+	tmp    bool
+	places []place // in the order of their paths
+	links  []durward.Link
+	exec   []place // where programs may be executed from
+	// missing are protected or denied paths that are not there. Nobody can put a mount
+	// on them.
+	missing []string
+}
+
+// A place is a path and what is to be done with it.
+type place struct {
+	path string
+	kind placeKind
+	dir  bool
+	// owned is set for what belongs to root, and is to look as if it belonged to the
+	// command's user.
+	owned bool
+	// device and inode tell what stood there when the view was made.
+	device, inode uint64
+}
+
+// placeOf describes what stands at a path.
+func placeOf(kind placeKind, path string, info os.FileInfo) place {
+	p := place{path: path, kind: kind, dir: info.IsDir()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		p.device, p.inode = st.Dev, st.Ino
+	}
+	return p
+}
+
+type placeKind uint8
+
+const (
+	shown   placeKind = iota // can be read
+	written                  // can be read and written
+	pinned                   // keeps its name, so that what lies in it does, too
+	kept                     // can be read although it lies in what can be written
+	hidden                   // is not to be had although it lies in what can
+)
+
+// String names the kind, in the words of an error.
+func (k placeKind) String() string {
+	return [...]string{"show", "give", "pin", "protect", "hide"}[k]
+}
+
+// A viewer puts a view together.
+type viewer struct {
+	view
+	files durward.Files
+	id    identity
+	seen  map[string]bool // paths that are pinned, kept or hidden already
+	err   error           // the first
+}
+
+// viewOf looks at the paths of a grant and says what becomes of each. The error has
+// reason SandboxUnavailable where the level cannot give what was asked for, and
+// SandboxError where a path has changed since the policy was read.
+func viewOf(g durward.Grant, denied []string, id identity) (view, error) {
+	v := viewer{files: g.Files, id: id, seen: make(map[string]bool)}
+	v.links = g.Files.Links
+	v.tmp = !slices.Contains(slices.Concat(g.Files.Read, g.Files.Write), privateTmp)
+	v.give(shown, g.Files.Read)
+	v.give(written, g.Files.Write)
+	v.give(shown, g.Network.UnixSockets)
+	if v.host = v.host || g.Files.HostReadOnly; v.host {
+		denied = slices.Concat(denied, v.sockets())
+	}
+	slices.SortFunc(v.places, byPath)
+	v.nest()
+	for _, path := range sortedPaths(g.Files.Protect) {
+		v.protect(path)
+	}
+	for _, path := range sortedPaths(denied) {
+		v.deny(path)
+	}
+	slices.SortFunc(v.places, byPath)
+	v.executable()
+	return v.view, v.err
+}
+
+const privateTmp = "/tmp"
+
+// sockets are where services listen. A read-only mount keeps nobody from connecting.
+func (v *viewer) sockets() []string {
+	dirs := []string{"/run", "/var/run"}
+	for _, p := range v.places {
+		if anyWithin(dirs, p.path) {
+			v.fail(durward.SandboxUnavailable, "take it out of the policy, or use view: private", "%s cannot be given where all of the machine is shown: /run is hidden then", p.path)
+		}
+	}
+	return dirs
+}
+
+func byPath(a, b place) int { return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.kind, b.kind)) }
+
+func sortedPaths(paths []string) []string { return slices.Compact(slices.Sorted(slices.Values(paths))) }
+
+// give adds the entries of a set. Those that are denied, or all, or nobody's, are none.
+func (v *viewer) give(kind placeKind, paths []string) {
+	for _, path := range paths {
+		switch {
+		case path == durward.PrivateTmp || anyWithin(v.files.Deny, path):
+		case path == "/" && kind == written:
+			v.fail(durward.SandboxUnavailable, "take / out of filesystem.write: name the directories that are to be written", "all of the machine cannot be given to be written")
+		case path == "/":
+			v.host = true
+		case within("/proc", path) || within("/dev", path):
+			v.fail(durward.SandboxUnavailable, "take it out of the policy, or use level 1", "%s cannot be given: /proc and /dev are the command's own", path)
+		default:
+			v.add(kind, path)
+		}
+	}
+}
+
+func (v *viewer) fail(reason durward.Reason, hint, format string, args ...any) {
+	if v.err == nil {
+		v.err = &durward.Error{Reason: reason, Op: "sandbox", Rule: "filesystem", Hint: hint, Err: fmt.Errorf(format, args...)}
+	}
+}
+
+func (v *viewer) add(kind placeKind, path string) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		v.fail(durward.SandboxError, "make it what it was, or reload the policy", "%s is not what it was when the policy was read%s", path, because(err))
+		return
+	}
+	if kind == written && anyWithin(v.files.Protect, path) {
+		kind = shown
+	}
+	p := placeOf(kind, path, info)
+	p.owned = v.rootOwned(kind, info)
+	v.places = append(v.places, p)
+}
+
+func because(err error) string {
+	var pathError *os.PathError
+	if !errors.As(err, &pathError) {
+		return ""
+	}
+	return ": " + pathError.Err.Error()
+}
+
+// rootOwned reports whether what is given to be written belongs to root, and the command
+// does not run as root.
+func (v *viewer) rootOwned(kind placeKind, info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && kind == written && v.id.change && v.id.uid == dedicatedID && st.Uid == 0
+}
+
+// nest turns what is only to be read within what is to be written into kept places.
+func (v *viewer) nest() {
+	for i := range v.places {
+		p := &v.places[i]
+		if around, ok := v.around(p.path); ok && around.kind == written && p.kind == shown {
+			p.kind = kept
+			v.pin(around.path, p.path)
+		}
+	}
+}
+
+// around gives the innermost place that a path lies in, itself excluded.
+func (v *viewer) around(path string) (place, bool) {
+	var found place
+	for _, p := range v.places {
+		if p.path != path && p.kind != pinned && within(p.path, path) && len(p.path) > len(found.path) {
+			found = p
+		}
+	}
+	return found, found.path != ""
+}
+
+// pin keeps the names of the directories between a writable root and something in it.
+func (v *viewer) pin(root, path string) {
+	for dir := filepath.Dir(path); dir != root && within(root, dir); dir = filepath.Dir(dir) {
+		info, err := os.Lstat(dir)
+		if err == nil && info.IsDir() && !v.seen[dir] {
+			v.seen[dir] = true
+			v.places = append(v.places, placeOf(pinned, dir, info))
+		}
+	}
+}
+
+// protect keeps a path in what can be written as it is.
+func (v *viewer) protect(path string) {
+	if root, ok := v.around(path); ok && root.kind == written && !anyWithin(v.files.Deny, path) {
+		v.pin(root.path, path)
+		v.cover(kept, path)
+	}
+}
+
+// deny takes a path away from what can be seen.
+func (v *viewer) deny(path string) {
+	v.places = slices.DeleteFunc(v.places, func(p place) bool { return within(path, p.path) })
+	root, inside := v.around(path)
+	if inside && root.kind != hidden || !inside && v.host && !v.own(path) {
+		v.cover(hidden, path)
+	}
+}
+
+// own reports whether a path lies where the command has what is nobody else's.
+func (v *viewer) own(path string) bool {
+	return v.tmp && within(privateTmp, path) || within("/proc", path) || within("/dev", path)
+}
+
+// cover puts something over a path that is there. What is a symlink, or missing where
+// the command could make it, can only be watched.
+func (v *viewer) cover(kind placeKind, path string) {
+	info, err := os.Lstat(path)
+	switch {
+	case err == nil && info.Mode()&fs.ModeSymlink == 0:
+		if !v.seen[path] || kind == hidden {
+			v.seen[path] = true
+			v.places = append(v.places, placeOf(kind, path, info))
+		}
+	case err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		if root, ok := v.around(path); ok && root.kind == written {
+			v.missing = append(v.missing, path)
+		}
+	default: // what we cannot reach, the command cannot either
+	}
+}
+
+// executable notes where programs may be executed from, without files that are none.
+func (v *viewer) executable() {
+	for _, path := range v.files.Exec {
+		info, err := os.Lstat(path)
+		if err == nil && v.visible(path) && (info.IsDir() || info.Mode()&0o111 != 0) {
+			v.exec = append(v.exec, placeOf(shown, path, info))
+		}
+	}
+}
+
+// visible reports whether a path can be seen in the room by its name.
+func (v *viewer) visible(path string) bool {
+	for _, p := range v.places {
+		if p.kind != hidden && within(p.path, path) {
+			return true
+		}
+	}
+	return v.host && !v.own(path)
+}
+
+// within reports whether path is dir or lies beneath it.
+func within(dir, path string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == '/' || dir == "/")
+}
+
+func anyWithin(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return within(dir, path) })
+}
+
+// owned reports whether some of what belongs to root is to look like the command's.
+func (v view) owned() bool {
+	return slices.ContainsFunc(v.places, func(p place) bool { return p.owned })
+}
+
+// String gives the places, one to a line: it tells views apart that are not the same.
+func (v view) String() string {
+	var b strings.Builder
+	if v.host {
+		b.WriteString("show /\n")
+	}
+	if v.tmp {
+		b.WriteString("private " + privateTmp + "\n")
+	}
+	for _, p := range v.places {
+		fmt.Fprintf(&b, "%s %q%s%s %d:%d\n", p.kind, p.path, mark(p.dir, "/"), mark(p.owned, " as owner"), p.device, p.inode)
+	}
+	for _, l := range v.links {
+		fmt.Fprintf(&b, "link %q to %q\n", l.Path, l.To)
+	}
+	for _, p := range v.exec {
+		fmt.Fprintf(&b, "execute %q%s\n", p.path, mark(p.dir, "/"))
+	}
+	return b.String()
+}
+
+func mark(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
+}
