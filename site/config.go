@@ -60,6 +60,11 @@ type Config struct {
 	// one: they read the site and the system, write nothing and have no network, as far
 	// as this machine can hold it.
 	Sandbox Sandbox
+	// SandboxLevel runs commands at exactly this level. LevelAuto is what Sandbox says; or,
+	// where that is built in, the best that this machine has.
+	SandboxLevel durward.Level
+	// AllowNet lists "host:port" pairs that commands may reach. It takes a built-in Sandbox.
+	AllowNet []string
 	// Home is what "~" means in Sandbox; without one it is a mistake there.
 	Home string
 	// Environ is what "pass" in Sandbox copies variables from. Nothing else of it reaches
@@ -181,17 +186,25 @@ func (c Config) limits() durward.Limits {
 // policy gives the operator's policy, within the site's own limits.
 func (c Config) policy(root string) (*policy.Policy, error) {
 	host := machine.Host(root)
-	host.Home, host.Environ, host.Own = c.Home, c.Environ, c.Own
-	compiled, err := policy.Default(host, policy.Flags{Limits: c.limits()})
-	if doc := c.Sandbox.document; doc != nil {
-		within := *doc
-		within.Limits = lesser(doc.Limits, c.limits())
-		compiled, err = policy.Compile(&within, host)
-	}
+	host.Home, host.Environ, host.Own, host.Hidden = c.Home, c.Environ, c.Own, c.Hidden
+	compiled, err := c.compile(host)
 	if err != nil {
 		return nil, err
 	}
 	return compiled.Keep(durward.KeepRefuse), nil
+}
+
+func (c Config) compile(host policy.Host) (*policy.Policy, error) {
+	doc := c.Sandbox.document
+	if doc == nil {
+		return policy.Default(host, policy.Flags{Limits: c.limits(), Level: c.SandboxLevel, AllowNet: c.AllowNet})
+	}
+	within := *doc
+	within.Limits = lesser(doc.Limits, c.limits())
+	if c.SandboxLevel != durward.LevelAuto {
+		within.Level = c.SandboxLevel
+	}
+	return policy.Compile(&within, host)
 }
 
 // lesser puts the site's limits in where a policy has none or a wider one.

@@ -17,6 +17,7 @@ import (
 	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/policy"
 	"github.com/durward/durward/internal/safetext"
+	"github.com/durward/durward/internal/sandbox"
 )
 
 // An execution is one `durward exec`.
@@ -240,12 +241,20 @@ func (x *execution) rootOr(dir string) (string, error) {
 }
 
 func (x *execution) levelFlag() (durward.Level, error) {
-	levels := map[string]durward.Level{
-		"": durward.LevelAuto, "0": durward.LevelNone, "1": durward.LevelRestrict, "2": durward.LevelIsolate,
+	if x.level == "" {
+		return durward.LevelAuto, nil
 	}
-	level, ok := levels[x.level]
+	return levelNamed("--level", x.level)
+}
+
+// levelNamed reads the value of a flag.
+func levelNamed(flag, text string) (durward.Level, error) {
+	levels := map[string]durward.Level{
+		"auto": durward.LevelAuto, "0": durward.LevelNone, "1": durward.LevelRestrict, "2": durward.LevelIsolate,
+	}
+	level, ok := levels[text]
 	if !ok {
-		return 0, usageError("use --level 0, 1 or 2", "there is no level %q", x.level)
+		return 0, usageError("use "+flag+" 0, 1 or 2", "there is no level %q", text)
 	}
 	return level, nil
 }
@@ -284,12 +293,8 @@ func cause(err error) error {
 	return err
 }
 
-// builtIn gives the policy that flags describe. Level 0 is where the built-in policy
-// steps down to by itself.
+// builtIn gives the policy that flags describe.
 func (x *execution) builtIn(root string, level durward.Level) (*policy.Policy, error) {
-	if level == durward.LevelNone {
-		level = durward.LevelAuto
-	}
 	flags := policy.Flags{AllowNet: x.allowNet, Level: level}
 	for _, row := range []struct {
 		from []string
@@ -304,7 +309,7 @@ func (x *execution) builtIn(root string, level durward.Level) (*policy.Policy, e
 }
 
 // sayWhatIsWeak tells, before any output of a command that runs, what the built-in
-// policy asks for and this build cannot hold. A policy that somebody wrote is held or
+// policy asks for and this machine cannot hold. A policy that somebody wrote is held or
 // refused, and needs no such line.
 func (x *execution) sayWhatIsWeak() {
 	if x.policy.Grant().StepDown {
@@ -312,9 +317,16 @@ func (x *execution) sayWhatIsWeak() {
 	}
 }
 
-// noteWeakness tells what the built-in policy asks for and this build cannot hold.
+// noteWeakness tells what the built-in policy asks for and this machine cannot hold.
 func (p *program) noteWeakness() {
-	p.note("level 0: files and network are not confined (durward doctor)")
+	host := sandbox.Probe()
+	switch {
+	case host.Level(durward.LevelIsolate) == nil:
+	case host.Level(durward.LevelRestrict) == nil:
+		p.note("level 1: names, owners and times of all files are open, and other processes can be listed (durward doctor)")
+	default:
+		p.note("level 0: files and network are not confined (durward doctor)")
+	}
 }
 
 // preview prints what would be decided.

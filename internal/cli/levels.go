@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
 )
@@ -17,7 +18,7 @@ func levels(host sandbox.Host, system fs.FS) []levelData {
 		zero.Trials = append(zero.Trials, c)
 		if c.OK && !zero.Available {
 			zero.Available = true
-			zero.Detail = "clean environment, limits, and the end of the whole tree by " + c.Name + "; no files, no network"
+			zero.Detail = "clean environment, limits, and the end of the whole tree by " + c.Name
 		}
 	}
 	zero.Trials = append(zero.Trials, trial("userns", "the kernel counts the processes of a call", host.UserNamespaceErr, system))
@@ -25,7 +26,30 @@ func levels(host sandbox.Host, system fs.FS) []levelData {
 		_, err := host.Memory()
 		zero.Trials = append(zero.Trials, trial("memory", "the kernel bounds the memory of a call", err, system))
 	}
-	return []levelData{zero, {Level: 1, Detail: "not in this build"}, {Level: 2, Detail: "not in this build"}}
+	return []levelData{
+		zero,
+		higher(host, durward.LevelRestrict, "files, sockets and system calls by rules (Landlock, seccomp)", system),
+		higher(host, durward.LevelIsolate, "a private root, and namespaces, around the same", system),
+	}
+}
+
+// higher says whether a level can be had, by what was tried.
+func higher(host sandbox.Host, at durward.Level, gives string, system fs.FS) levelData {
+	err := host.Level(at)
+	l := levelData{Level: at.Number(), Available: err == nil, Detail: gives}
+	if err != nil {
+		l.Detail = "cannot be had here"
+	}
+	l.Trials = []checkData{trial("effect", effectOf(at), err, system)}
+	return l
+}
+
+// effectOf says what was seen to fail.
+func effectOf(at durward.Level) string {
+	if at == durward.LevelIsolate {
+		return "a command saw nothing of the machine's root, could not write its own, make a socket or mount; its child was dead after it"
+	}
+	return "a command could not open a file outside, make a socket or mount; its child was dead after it"
 }
 
 func effect(c sandbox.Containment) string {
@@ -63,6 +87,8 @@ func settingFor(name string, err error, system fs.FS) string {
 	switch name {
 	case string(sandbox.PIDNamespace), "userns":
 		return namespaceFix(system)
+	case "effect":
+		return levelFix(err, system)
 	case "memory":
 		return "run it as root, or under systemd-run --user --scope -p Delegate=yes; until then memory is looked at now and then"
 	case string(sandbox.Cgroup):
@@ -72,6 +98,14 @@ func settingFor(name string, err error, system fs.FS) string {
 		return "mount cgroup version 2 writable and let durward have a cgroup of its own"
 	}
 	return "allow pidfd_open and prctl in the seccomp filter around durward"
+}
+
+// levelFix is the hint of whoever refused, or the setting that stands in the way.
+func levelFix(err error, system fs.FS) string {
+	if e := durward.AsError(err); e != nil && e.Reason == durward.SandboxUnavailable && e.Hint != "" {
+		return e.Hint
+	}
+	return namespaceFix(system)
 }
 
 func namespaceFix(system fs.FS) string {

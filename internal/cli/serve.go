@@ -32,7 +32,8 @@ type serving struct {
 	host, file, timeout, envFile string
 	port                         int
 	maxOutput                    int64
-	addEnv, allowHost            []string
+	addEnv, allowHost, allowNet  []string
+	level                        string
 	allowRemote, check           bool
 
 	// given reports whether a flag was.
@@ -71,6 +72,8 @@ DURWARD_TIMEOUT and DURWARD_TOKEN_FILE, and those over the configuration.`,
 	f.Int64Var(&x.maxOutput, "max-output", 0, "end a command that prints more than so many `BYTES` (default 1048576)")
 	f.BoolVar(&x.allowRemote, "allow-remote", false, "serve every caller from other machines, too")
 	f.StringArrayVar(&x.allowHost, "allow-host", nil, "answer to this `NAME`, too")
+	f.StringArrayVar(&x.allowNet, "allow-net", nil, "let commands reach `HOST:PORT`")
+	f.StringVar(&x.level, "sandbox-level", "auto", "run commands at this `LEVEL`: auto, 0, 1 or 2")
 	f.BoolVar(&x.check, "check", false, "only look at every page and say what is wrong with it")
 	f.Bool("help", false, "show this help") // -h is the host
 	f.Bool("version", false, "print the version")
@@ -184,7 +187,7 @@ func (s *siteServer) serve(ctx context.Context, l net.Listener, told *heldWriter
 	defer signal.Stop(again)
 	server := httpedge.New(s.now, httpedge.Options{Grace: s.began.ShutdownGrace, WriteError: site.WriteError, Logger: s.log.Logger})
 	fmt.Fprintln(s.stderr, httpedge.StartLine(s.addr))
-	if s.began.Sandbox.IsBuiltIn() {
+	if s.began.Sandbox.IsBuiltIn() && s.began.SandboxLevel == durward.LevelAuto {
 		s.noteWeakness()
 	}
 	for _, name := range slices.Sorted(maps.Keys(pages.Fixed())) {
@@ -262,13 +265,23 @@ func (x *serving) config() (c site.Config, err error) {
 		}
 	}
 	c.Root, c.Home, c.Environ = x.dir, x.home(), x.env
-	for _, step := range []func(*site.Config) error{x.address, x.hosts, x.token, x.limits, x.variables} {
+	for _, step := range []func(*site.Config) error{x.address, x.hosts, x.token, x.limits, x.variables, x.sandbox} {
 		if err := step(&c); err != nil {
 			return c, err
 		}
 	}
 	c.Own = x.ownPaths(c.Hidden...)
 	return c, nil
+}
+
+// sandbox says how commands are held.
+func (x *serving) sandbox(c *site.Config) (err error) {
+	if len(x.allowNet) > 0 && !c.Sandbox.IsBuiltIn() {
+		return usageError("write the address into [sandbox.network] of "+x.file, "--allow-net changes the built-in policy, and %s has one of its own", x.file)
+	}
+	c.AllowNet = x.allowNet
+	c.SandboxLevel, err = levelNamed("--sandbox-level", x.level)
+	return err
 }
 
 // address says where to listen.

@@ -20,6 +20,8 @@ type Host struct {
 	GitDirs func(dir string) []string
 	// Own lists the runtime's own policy, state and audit files. @agent protects them.
 	Own []string
+	// Hidden lists what no command is to see, whatever the policy lets it read.
+	Hidden []string
 }
 
 func (h Host) goos() string {

@@ -32,8 +32,18 @@ func (c *compiler) files() {
 	c.deny(d.Deny)
 	f.Protect = append(f.Protect, c.protect(d.Protect)...)
 	c.secrets()
+	c.hidden()
 	c.readOnly()
 	f.Links = c.links()
+}
+
+// hidden denies what is nobody's business. What cannot be resolved is not there.
+func (c *compiler) hidden() {
+	for _, path := range c.host.Hidden {
+		if physical, _, err := c.physical(path); err == nil && confines(c.grant.Mode) {
+			c.grant.Files.Deny = append(c.grant.Files.Deny, physical)
+		}
+	}
 }
 
 // links gives the names by which the sets know what lies elsewhere.

@@ -172,7 +172,12 @@ func (s *shape) look(g durward.Grant, r *Request) (view, error) {
 		return v, err
 	}
 	s.view = v.String()
-	s.dir, err = physicalPath(r.Dir)
+	if s.dir, err = physicalPath(r.Dir); err == nil && !v.shows(s.dir) {
+		err = &durward.Error{
+			Reason: durward.DirDenied, Op: "sandbox", Rule: "filesystem.read", Hint: "name it, or a directory around it, in filesystem.read or filesystem.write",
+			Err: fmt.Errorf("a command at level 2 does not see its working directory %s", s.dir),
+		}
+	}
 	return v, err
 }
 

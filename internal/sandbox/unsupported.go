@@ -32,6 +32,9 @@ type Trial struct {
 // With gives the host as it would be if only that containment worked.
 func (h Host) With(Containment) Host { return h }
 
+// Level refuses.
+func (h Host) Level(durward.Level) error { return refuse() }
+
 // Memory refuses.
 func (h Host) Memory() (string, error) { return "", refuse() }
 
@@ -56,6 +59,7 @@ type Plan struct {
 	Containment Containment
 	UID, GID    uint32
 	Report      durward.Report
+	Scratch     bool
 }
 
 // String prints nothing: there is no plan.

@@ -221,11 +221,6 @@ func (v *viewer) deny(path string) {
 	}
 }
 
-// own reports whether a path lies where the command has what is nobody else's.
-func (v *viewer) own(path string) bool {
-	return v.tmp && within(privateTmp, path) || within("/proc", path) || within("/dev", path)
-}
-
 // cover puts something over a path that is there. What is a symlink, or missing where
 // the command could make it, can only be watched.
 func (v *viewer) cover(kind placeKind, path string) {
@@ -248,20 +243,29 @@ func (v *viewer) cover(kind placeKind, path string) {
 func (v *viewer) executable() {
 	for _, path := range v.files.Exec {
 		info, err := os.Lstat(path)
-		if err == nil && v.visible(path) && (info.IsDir() || info.Mode()&0o111 != 0) {
+		if err == nil && v.shows(path) && (info.IsDir() || info.Mode()&0o111 != 0) {
 			v.exec = append(v.exec, placeOf(shown, path, info))
 		}
 	}
 }
 
-// visible reports whether a path can be seen in the room by its name.
-func (v *viewer) visible(path string) bool {
+// shows reports whether a path can be seen in the room by its name, as the machine's.
+func (v view) shows(path string) bool {
+	var around place
 	for _, p := range v.places {
-		if p.kind != hidden && within(p.path, path) {
-			return true
+		if p.kind != pinned && within(p.path, path) && len(p.path) >= len(around.path) {
+			around = p
 		}
 	}
+	if around.path != "" {
+		return around.kind != hidden
+	}
 	return v.host && !v.own(path)
+}
+
+// own reports whether a path lies where the command has what is nobody else's.
+func (v view) own(path string) bool {
+	return v.tmp && within(privateTmp, path) || within("/proc", path) || within("/dev", path)
 }
 
 // within reports whether path is dir or lies beneath it.

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,9 +15,9 @@ import (
 	"github.com/durward/durward/internal/core/coretest"
 )
 
-// subject shows the engine to the batteries, under a grant that asks for nothing but
-// limits and a clean environment.
-func subject(t *testing.T) coretest.Subject {
+// subject shows the engine to the batteries, under a grant that asks for limits, a clean
+// environment and a level.
+func subject(t *testing.T, at durward.Level) coretest.Subject {
 	engine := New(Options{ScratchDir: t.TempDir()})
 	t.Cleanup(func() {
 		if err := engine.Close(); err != nil {
@@ -28,19 +29,36 @@ func subject(t *testing.T) coretest.Subject {
 	return coretest.Subject{
 		Engine: engine, Tool: durward.Tool{ID: "command", Engine: "process"}, Calls: coretest.Commands(t, "command"),
 		Grant: durward.Grant{
-			Mode: durward.ReadOnly, StepDown: true, Env: map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"},
-			Limits: limits, Keep: durward.KeepHeadTail,
+			Mode: durward.WorkspaceWrite, Level: at, MinLevel: at, Env: map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"},
+			Limits: limits, Keep: durward.KeepHeadTail, Network: durward.Network{Mode: durward.NetNone},
+			Files: durward.Files{Read: []string{"/"}, Write: []string{filepath.Clean(os.TempDir())}, Exec: []string{"/"}},
 		},
 	}
 }
 
-func TestEngineBattery(t *testing.T) { coretest.Engine(t, subject) }
+func eachLevel(t *testing.T, test func(t *testing.T, at durward.Level)) {
+	for _, at := range []durward.Level{durward.LevelNone, durward.LevelRestrict, durward.LevelIsolate} {
+		t.Run(fmt.Sprintf("level %d", at.Number()), func(t *testing.T) { test(t, at) })
+	}
+}
 
-func TestSessionBattery(t *testing.T) { coretest.Session(t, subject) }
+func TestEngineBattery(t *testing.T) {
+	eachLevel(t, func(t *testing.T, at durward.Level) {
+		coretest.Engine(t, func(t *testing.T) coretest.Subject { return subject(t, at) })
+	})
+}
+
+func TestSessionBattery(t *testing.T) {
+	eachLevel(t, func(t *testing.T, at durward.Level) {
+		coretest.Session(t, func(t *testing.T) coretest.Subject { return subject(t, at) })
+	})
+}
 
 // TestSameCall takes real commands through the doors of the core into the real log.
-func TestSameCall(t *testing.T) {
-	s := subject(t)
+func TestSameCall(t *testing.T) { eachLevel(t, sameCall) }
+
+func sameCall(t *testing.T, at durward.Level) {
+	s := subject(t, at)
 	refusing := coretest.PolicyFunc(func(c durward.Call, tool durward.Tool) durward.Decision {
 		if len(c.Env) > 0 {
 			return durward.Decision{Rule: "env", Code: durward.EnvDenied, Reason: "no variables", PolicyHash: "sha256:00"}
