@@ -164,14 +164,16 @@ func TestDirectoriesOfOthersThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Somebody in fewer groups may be let in where we are not.
-func TestDirectoriesClosedToAGroupAreRefused(t *testing.T) {
+// A group may pass where nobody else can, and somebody who is not in it where it cannot.
+func TestDirectoriesThatAGroupMayOrMayNotPassAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
-		return // only root can make them
+		return // only root can make them: TestFilesOfAnotherProcess stands in
 	}
-	root := locked(t, 0, lock{"d", 0o705})
-	must(t, os.Chown(root+"/d", 0, nobody))
-	barrier{pattern: "/**/.env", refused: "/d"}.check(t, root, unprivileged)
+	for _, mode := range []os.FileMode{0o710, 0o705} {
+		root := locked(t, 0, lock{"d", mode})
+		must(t, os.Chown(root+"/d", 0, nobody))
+		barrier{pattern: "/**/.env", refused: "/d"}.check(t, root, unprivileged)
+	}
 }
 
 func TestFilesOfAnotherProcess(t *testing.T) {
@@ -188,7 +190,7 @@ func TestFilesOfAnotherProcess(t *testing.T) {
 // The command of root runs as somebody who may be the one who owns what is closed.
 func TestWhatRootCannotReadIsRefused(t *testing.T) {
 	for _, b := range []barrier{
-		{"closed", []lock{{"d", 0o600}}, "/**/.env", nil, "/d"},
+		{"closed", []lock{{"d", 0}}, "/**/.env", nil, "/d"},
 		{"closed, one name in it", []lock{{"d", 0}}, "/d/[.]env", nil, "/d"},
 		{"to be listed, beneath", []lock{{"d", 0o444}}, "/d/*/.env", nil, "/d/sub"},
 	} {
