@@ -144,7 +144,6 @@ func outcomeOf(r durward.Result, err error) outcome {
 // lose takes away from this process, and so from all it starts, what the job is to be
 // done without.
 func (j job) lose() error {
-	const clone = unix.SYS_CLONE
 	mounting := []uint32{
 		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSMOUNT,
 		unix.SYS_MOUNT_SETATTR,

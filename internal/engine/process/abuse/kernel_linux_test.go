@@ -52,8 +52,8 @@ func TestV15MakeDevices(t *testing.T) {
 		disk := rootDevice(s.T)
 		for _, dir := range []string{s.workspace, "/tmp", "/dev", "/dev/shm"} {
 			for _, what := range []string{
-				fmt.Sprintf("%s/disk b %d %d", dir, unix.Major(disk), unix.Minor(disk)),
-				dir + "/mem c 1 1", dir + "/null c 1 3", dir + "/vda b 253 0", dir + "/whiteout c 1 5",
+				fmt.Sprintf("%s/made-disk b %d %d", dir, unix.Major(disk), unix.Minor(disk)),
+				dir + "/made-mem c 1 1", dir + "/made-null c 1 3", dir + "/made-vda b 253 0",
 			} {
 				a := s.attempt(append([]string{"mknod"}, strings.Fields(what)...)...)
 				s.denied(a, blocked...)
@@ -64,7 +64,7 @@ func TestV15MakeDevices(t *testing.T) {
 				s.Errorf("%s: %v, %v", name, info, err)
 			}
 		}
-		s.denied(s.attempt("open", "disk"), hidden...)
+		s.denied(s.attempt("open", "made-disk"), hidden...)
 	})
 }
 
@@ -130,6 +130,7 @@ func TestV17SetID(t *testing.T) {
 		if found := setIDFiles(s.T, s.workspace); len(found) > 0 {
 			s.Errorf("seen from outside: %q", found)
 		}
+		s.unchanged()
 		before := s.must(s.attempt("ids"))
 		for _, mode := range []string{"4755", "2755", "6755"} { // what the owner has put there gives nothing, either
 			given := filepath.Join(s.readable, "given"+mode)
@@ -140,7 +141,7 @@ func TestV17SetID(t *testing.T) {
 			}
 			s.check(os.Remove(given))
 		}
-		s.before = take(s.T, s.outside, s.readable, s.bin) // planting has touched it
+		s.before = s.around() // planting has touched it
 		for _, name := range programsOfRoot {
 			r, err := s.do(s.base, durward.Call{Argv: []string{"bash", "-c", "command -v " + name + " >/dev/null || exit 0; " + name + " -c 'id -u' </dev/null; " + name + " -n id -u </dev/null"}})
 			if err != nil || strings.Contains(string(r.Stdout.Bytes()), "0\n") {
@@ -188,12 +189,13 @@ func TestV21ForeignCalls(t *testing.T) {
 		for _, what := range foreign {
 			s.denied(s.attempt(what), "SIGSYS", "EPERM")
 		}
+		s.unchanged()
 		// A program of another architecture does not come as far as to make a call.
 		path := s.makeFile("readable/i386", 0, string(i386Program), 0o755)
 		a := s.attemptIn(s.base, durward.Call{Argv: []string{path, "x"}})
 		s.denied(a, "SIGSYS", string(durward.ProgramNotExecutable))
 		s.check(os.Remove(path))
-		s.before = take(s.T, s.outside, s.readable, s.bin)
+		s.before = s.around()
 	})
 	if runtime.GOARCH != "amd64" {
 		return

@@ -87,7 +87,7 @@ func TestV31TemporaryFiller(t *testing.T) {
 			if n, _ := strconv.Atoi(a.Got); a.Err == "" || n > 8<<20 {
 				s.Errorf("%v", a)
 			}
-			a = s.attemptUnder(d, "inodes", dir, "1000000")
+			a = s.attemptUnder(d, "inodes", dir, "200000")
 			if a.Err == "" {
 				s.Errorf("%v", a)
 			}
@@ -108,7 +108,7 @@ func TestV32ProcessorHog(t *testing.T) {
 }
 
 func TestV33OutputBomb(t *testing.T) {
-	row{id: "V33"}.each(t, func(s *scene) {
+	row{id: "V33", serial: true}.each(t, func(s *scene) {
 		const kept = 1 << 16
 		limits := "{wallMs: 60000, graceMs: 50, outputBytes: 65536, outputHardBytes: %d}"
 		for what, argv := range map[string][]string{

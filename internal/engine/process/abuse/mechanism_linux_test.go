@@ -30,11 +30,11 @@ func plain(*scene) (job, *syscall.SysProcAttr) { return job{}, nil }
 
 var losses = []loss{
 	{"namespaces", []int{2}, []int{1}, []string{"namespace", "clone", "mount"}, plain},
-	{"mounts", []int{2}, []int{1}, []string{"mount", "root"}, plain},
+	{"mounts", []int{2}, []int{1}, []string{"mount", "root", "/proc"}, plain},
 	{"landlock", []int{1}, nil, []string{"landlock"}, plain},
 	{"landlock by a filter", []int{1}, nil, []string{"landlock"}, plain},
 	{"seccomp", []int{1, 2}, nil, []string{"seccomp", "filter"}, plain},
-	{"user namespaces", []int{2}, []int{1}, []string{"namespace"}, func(s *scene) (job, *syscall.SysProcAttr) {
+	{"user namespaces", []int{2}, []int{1}, []string{"namespace", "process-id space", "user space"}, func(s *scene) (job, *syscall.SysProcAttr) {
 		return job{Around: s.own("user")}, s.inUserNamespace(unix.CAP_SYS_RESOURCE, 0)
 	}},
 	{"a whole /proc", []int{2}, []int{1}, []string{"proc"}, func(s *scene) (job, *syscall.SysProcAttr) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unsafe"
@@ -213,7 +214,7 @@ type trove struct {
 // bury makes one that anybody may use.
 func bury(s *scene) trove {
 	s.Helper()
-	v := trove{key: 0x64770000 | os.Getpid()&0xffff, queue: "durward-abuse-" + fmt.Sprint(os.Getpid())}
+	v := trove{key: 0x64770000 | s.canary.pid&0xffff, queue: filepath.Base(s.top)}
 	var err error
 	v.shm, err = unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o666)
 	s.check(err)
@@ -290,11 +291,12 @@ func TestV27SharedMemory(t *testing.T) {
 			s.Errorf("its memory is there: %d", id)
 		}
 		if entries, err := os.ReadDir("/dev/shm"); err == nil {
-			s.must(s.attempt("create", "/dev/shm/durward-abuse"))
+			made := filepath.Join("/dev/shm", filepath.Base(s.top))
+			s.must(s.attempt("create", made))
 			for _, e := range entries {
 				s.denied(s.attempt("open", "/dev/shm/"+e.Name()), "ENOENT", "ENOTDIR")
 			}
-			if _, err := os.Lstat("/dev/shm/durward-abuse"); !os.IsNotExist(err) {
+			if _, err := os.Lstat(made); !os.IsNotExist(err) {
 				s.Errorf("what it made in /dev/shm is there: %v", err)
 			}
 		}

@@ -382,7 +382,11 @@ func TestV50AskForMore(t *testing.T) {
 func TestV54ExitFidelity(t *testing.T) {
 	signals := []unix.Signal{unix.SIGTERM, unix.SIGKILL, unix.SIGSEGV, unix.SIGABRT, unix.SIGINT, unix.SIGHUP}
 	row{id: "V54"}.each(t, func(s *scene) {
-		for code := range 256 {
+		every := 1
+		if s.user != users()[0] {
+			every = 15 // the first user has them all
+		}
+		for code := 0; code < 256; code += every {
 			r, err := s.do(s.base, durward.Call{Argv: []string{"sh", "-c", fmt.Sprint("exit ", code)}})
 			if err != nil || r.Exit == nil || *r.Exit != code || r.Signal != 0 || ending(r).Cause != durward.CauseExit {
 				s.Errorf("exit %d: %+v, %v", code, r, err)

@@ -32,8 +32,8 @@ func (s *scene) unharmed(pid int) {
 }
 
 func TestV09FilesOfProcesses(t *testing.T) {
+	t.Setenv("DURWARD_ABUSE_SECRET", secretOfCanary) // of this very process, should a command read that
 	row{id: "V09", needs: "proc", from: 2, partly: "fs.read, syscalls"}.each(t, func(s *scene) {
-		s.Setenv("DURWARD_ABUSE_SECRET", secretOfCanary) // of this very process, should it read that
 		for _, pid := range s.victims() {
 			for _, what := range []string{"read %s/environ", "read %s/mem", "read %s/maps", "list %s/fd", "list %s/root", "list %s/cwd", "list %s/map_files", "read %s/root" + s.outside + "/secret", "readlink %s/exe", "readlink %s/cwd", "read %s/auxv", "read %s/syscall", "open %s/ns/mnt", "openwrite %s/oom_score_adj", "list %s/task/" + strconv.Itoa(pid) + "/fd"} {
 				what = fmt.Sprintf(what, "/proc/"+strconv.Itoa(pid))
@@ -59,6 +59,9 @@ func TestV10ListProcesses(t *testing.T) {
 		}
 		if len(lines) > 2 {
 			s.Errorf("it sees %d processes:\n%s", len(lines), got)
+		}
+		for _, pid := range []int{os.Getpid(), s.canary.pid, sibling.pid} {
+			s.denied(s.attempt("stat", fmt.Sprint("/proc/", pid)), hidden...)
 		}
 		s.denied(s.attempt("read", "/proc/kcore"), append(hidden, "EIO")...)
 		if a := s.attempt("read", "/proc/keys"); a.Err == "" && a.Got != "" {
@@ -238,7 +241,7 @@ func TestV36Daemonize(t *testing.T) {
 
 func TestV37IgnoredSignals(t *testing.T) {
 	row{id: "V37", needs: "kill"}.each(t, func(s *scene) {
-		d := s.base.with("limits", "{wallMs: 700, graceMs: 100}")
+		d := s.base.with("limits", "{wallMs: 500, graceMs: 100}")
 		for _, script := range []string{
 			`trap "" TERM INT HUP QUIT; while :; do read -t 3600 < <(sleep 3600); done`,
 			`kill -STOP $$`,

@@ -34,7 +34,7 @@ func TestV52ReportIsHonest(t *testing.T) {
 			durward.Net:  func() bool { return kept("tcp", s.tcp) && kept("udp", s.udp) },
 			durward.Unix: func() bool { return kept("unix", filepath.Join(s.outside, "s")) && kept("unix", s.abstract) },
 			durward.Proc: func() bool {
-				return kept("kill", fmt.Sprint(s.canary.pid), "0") && !strings.Contains(s.attempt("ps").Got, program(s.T)+" wait")
+				return kept("kill", fmt.Sprint(s.canary.pid), "0") && kept("stat", fmt.Sprint("/proc/", s.canary.pid)) && !strings.Contains(s.attempt("ps").Got, program(s.T)+" wait")
 			},
 			durward.IPC: func() bool { return kept("shm", fmt.Sprint(trove.shm)) && kept("mq", trove.queue) },
 			durward.Kill: func() bool {

@@ -24,6 +24,8 @@ type row struct {
 	partly string
 	// change changes the scene before its first call.
 	change func(*scene)
+	// serial rows share something: one level, and one user, at a time.
+	serial bool
 	// clock, unless nil, is the one of the engine.
 	clock func() time.Duration
 }
@@ -57,6 +59,9 @@ func (r row) each(t *testing.T, test func(*scene)) {
 	for level := range 3 {
 		for _, u := range users() {
 			t.Run(fmt.Sprintf("level %d %s", level, u.name), func(t *testing.T) {
+				if !r.serial {
+					t.Parallel()
+				}
 				s := newScene(t, r, level, u)
 				if !r.holds(level) {
 					s.refused(s.base)
@@ -113,7 +118,10 @@ func (r row) tries(t *testing.T, list []try) {
 	})
 	for _, one := range list {
 		if one.free {
-			t.Run("free "+one.what, func(t *testing.T) { r.free(t, one) })
+			t.Run("free "+one.what, func(t *testing.T) {
+				t.Parallel()
+				r.free(t, one)
+			})
 		}
 	}
 }

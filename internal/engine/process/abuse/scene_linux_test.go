@@ -49,7 +49,8 @@ type scene struct {
 	base   document // changed by a row before its first call
 
 	before   picture
-	runtimes map[string]*core.Runtime
+	policies map[string]*policy.Policy // by their text
+	runtimes map[string]*core.Runtime  // by their policy's hash
 	ends     []func()
 	said     map[string]bool // the errors that attempts ended with
 	spoilt   bool            // the attempts were to get through
@@ -63,7 +64,7 @@ const (
 
 func newScene(t *testing.T, r row, level int, u user) *scene {
 	t.Helper()
-	s := &scene{T: t, row: r, level: level, user: u, runtimes: map[string]*core.Runtime{}, said: map[string]bool{}}
+	s := &scene{T: t, row: r, level: level, user: u, policies: map[string]*policy.Policy{}, runtimes: map[string]*core.Runtime{}, said: map[string]bool{}}
 	s.top = shortDir(t)
 	s.engine = process.New(process.Options{ScratchDir: s.makeDir("scratch", 0, 0o755), Clock: r.clock})
 	t.Cleanup(func() {
@@ -88,7 +89,7 @@ func newScene(t *testing.T, r row, level int, u user) *scene {
 	if r.change != nil {
 		r.change(s)
 	}
-	s.before = take(t, s.outside, s.readable, s.bin)
+	s.before = s.around()
 	return s
 }
 
@@ -273,14 +274,18 @@ func (s *scene) free() document {
 	return d
 }
 
-// compile gives the policy of a document.
+// compile gives the policy of a document, which is read once.
 func (s *scene) compile(d document) *policy.Policy {
 	s.Helper()
-	p, err := s.tryCompile(d)
-	if err != nil {
-		s.Fatalf("%v\n%s", err, d)
+	text := d.String()
+	if s.policies[text] == nil {
+		p, err := s.tryCompile(d)
+		if err != nil {
+			s.Fatalf("%v\n%s", err, d)
+		}
+		s.policies[text] = p
 	}
-	return p
+	return s.policies[text]
 }
 
 func (s *scene) tryCompile(d document) (*policy.Policy, error) {
@@ -493,9 +498,7 @@ func (s *scene) end() {
 	if s.spoilt {
 		return
 	}
-	if changed := s.before.differences(take(s.T, s.outside, s.readable, s.bin)); len(changed) > 0 {
-		s.Errorf("outside:\n%s", strings.Join(changed, "\n"))
-	}
+	s.unchanged()
 	if found := setIDFiles(s.T, s.workspace); len(found) > 0 {
 		s.Errorf("set-id bits in the workspace: %q", found)
 	}
@@ -506,6 +509,16 @@ func (s *scene) end() {
 	}
 	if harm := s.canary.harm(s.T); harm != "" {
 		s.Errorf("the process of the same user: %s", harm)
+	}
+}
+
+// around is what the command is to leave as it is.
+func (s *scene) around() picture { return take(s.T, s.outside, s.readable, s.bin) }
+
+func (s *scene) unchanged() {
+	s.Helper()
+	if changed := s.before.differences(s.around()); len(changed) > 0 {
+		s.Errorf("outside:\n%s", strings.Join(changed, "\n"))
 	}
 }
 

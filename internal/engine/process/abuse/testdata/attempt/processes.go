@@ -171,7 +171,7 @@ func mingle(a []string) (string, error) {
 	}
 	seen, _ := ps() // what cannot be listed cannot be seen
 	for line := range strings.Lines(seen) {
-		if fields := strings.Fields(line); strings.Contains(line, " mingle ") && fields[0] != strconv.Itoa(os.Getpid()) {
+		if strings.Contains(line, " mingle ") && !strings.Contains(line, " mingle "+a[0]+" ") { // its own, and its reaper, are no others
 			fmt.Fprintf(&reached, "seen %q; ", line)
 		}
 	}
