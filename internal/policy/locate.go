@@ -3,7 +3,7 @@ package policy
 import "github.com/durward/durward"
 
 // Locate gives the rule, with its place, behind a part of a grant that an engine cannot
-// hold: a [durward.GrantField], or "require". The place is zero where it was the call
+// hold: a [durward.GrantField], "require", or a member that was written. The place is zero where it was the call
 // that asked, and where the policy was not written down.
 func (p *Policy) Locate(rule string) (string, durward.Position) {
 	member := p.asking(rule)
@@ -21,6 +21,9 @@ func (p *Policy) asking(rule string) string {
 	case durward.FieldFiles, durward.FieldNetwork, "require":
 		return p.askingConfinement(rule)
 	case durward.FieldIdentity, durward.FieldEnv, durward.FieldLimits:
+		return rule
+	}
+	if _, written := p.places[rule]; written {
 		return rule
 	}
 	return ""

@@ -111,7 +111,7 @@ func (p *Plan) environment(r Request, v view) []string {
 func (s *shape) restrain(r *Request, h Host) (v view, rules *landlock.Rules, err error) {
 	g := r.Grant
 	if g.Mode != durward.ReadOnly && g.Mode != durward.WorkspaceWrite {
-		return v, nil, unavailable("mode", "use level 0 for it, or a mode that confines", "mode %s confines nothing that level %d could hold", g.Mode, s.at.Number())
+		return v, nil, unavailable("level", "use level 0 for it, or a mode that confines", "mode %s confines nothing that level %d could hold", g.Mode, s.at.Number())
 	}
 	if s.stepDown && !s.isolates() {
 		g.Files.Protect = nil // rules can only give

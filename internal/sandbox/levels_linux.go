@@ -32,6 +32,8 @@ func (h Host) offers(at durward.Level) error {
 		return errors.New("this durward has levels 0, 1 and 2")
 	case at == durward.LevelIsolate && h.best() != PIDNamespace:
 		return h.withoutNamespace()
+	case h.levels == nil:
+		return errors.New("it was not tried")
 	}
 	h.levels.once[at].Do(func() { h.levels.errs[at] = h.tryLevel(at) })
 	return h.levels.errs[at]
