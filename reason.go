@@ -49,6 +49,7 @@ const (
 	DirUnavailable       Reason = "cwdNotADirectory"
 	DirUnreadable        Reason = "dir_unreadable"
 	ExecFailed           Reason = "spawnFailed"
+	ProtectedPath        Reason = "protected_path"
 )
 
 // Audit.
@@ -164,6 +165,7 @@ var reasonTable = []reasonRow{
 	{DirUnavailable, NotFound, "DWD-SANDBOX-005", "the working directory does not exist"},
 	{DirUnreadable, Denied, "DWD-SANDBOX-006", "the working directory cannot be read by the user the command runs as"},
 	{ExecFailed, Internal, "DWD-SANDBOX-007", "the command could not be started"},
+	{ProtectedPath, Denied, "DWD-SANDBOX-008", "a protected path changed while the command ran, so it was ended"},
 
 	{AuditUnavailable, Unavailable, "DWD-AUDIT-001", "the audit record could not be written"},
 	{AuditBroken, Unavailable, "DWD-AUDIT-002", "the audit log does not prove itself"},

@@ -63,7 +63,7 @@ func killOnce() (time.Duration, error) {
 		Grant: durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: durward.DefaultLimits()},
 	}
 	h := sandbox.Probe()
-	plan, err := sandbox.Compile(r, h)
+	plan, err := sandbox.Compile(context.Background(), r, h)
 	if err != nil {
 		return 0, err
 	}

@@ -156,7 +156,7 @@ func (s spawner) level0(g durward.Grant, h sandbox.Host) (func() error, error) {
 		return nil, err
 	}
 	r := sandbox.Request{Argv: []string{s.nop}, Program: program, Dir: dir, Grant: g, Scratch: filepath.Dir(s.nop)}
-	plan, err := sandbox.Compile(r, h)
+	plan, err := sandbox.Compile(context.Background(), r, h)
 	stdio := sandbox.Stdio{Stdin: s.null, Stdout: s.null, Stderr: s.null}
 	return func() error {
 		p, err := sandbox.Start(context.Background(), plan, r, stdio, h)

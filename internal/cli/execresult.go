@@ -21,7 +21,7 @@ func execStatus(err error) int {
 		return 126
 	case durward.ProgramNotFound:
 		return 127
-	case durward.LimitCPU, durward.LimitMemory, durward.LimitOutput, durward.OutputTooLarge:
+	case durward.LimitCPU, durward.LimitMemory, durward.LimitOutput, durward.OutputTooLarge, durward.ProtectedPath:
 		return 137
 	}
 	return 125

@@ -5,6 +5,8 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/durward/durward"
@@ -17,14 +19,16 @@ import (
 // but for what is tried once to know what the kernel holds. An error has reason
 // SandboxUnavailable and names what cannot be held, or SandboxError where a path is not
 // what it was when the policy was read.
-func Compile(r Request, h Host) (Plan, error) {
+//
+// The context ends the search for what a pattern denies.
+func Compile(ctx context.Context, r Request, h Host) (Plan, error) {
 	levels, err := candidates(r.Grant, h)
 	if err != nil {
 		return Plan{}, err
 	}
 	var refused error
 	for _, at := range levels {
-		p, err := compileAt(at, r, h)
+		p, err := compileAt(ctx, at, r, h)
 		if err == nil {
 			return p, nil
 		}
@@ -68,7 +72,7 @@ func candidates(g durward.Grant, h Host) ([]durward.Level, error) {
 }
 
 // compileAt gives the plan at a level that the host has.
-func compileAt(at durward.Level, r Request, h Host) (Plan, error) {
+func compileAt(ctx context.Context, at durward.Level, r Request, h Host) (Plan, error) {
 	s, err := shapeOf(at, r, h)
 	if err != nil {
 		return Plan{}, err
@@ -76,12 +80,15 @@ func compileAt(at durward.Level, r Request, h Host) (Plan, error) {
 	var v view
 	var rules *landlock.Rules
 	if s.confines() {
-		if v, rules, err = s.restrain(&r, h); err != nil {
+		if v, rules, err = s.restrain(ctx, &r); err != nil {
 			return Plan{}, err
 		}
 	}
 	p, err := h.plans.of(s, v)
-	p.rules, p.missing = rules, v.missing
+	p.rules, p.watched = rules, v.watched()
+	if n := len(v.missing); n > 0 && err == nil {
+		p.Report.Weak = append(slices.Clip(p.Report.Weak), fmt.Sprintf("protect: %d of the paths do not exist; durward watches that nobody makes them", n))
+	}
 	p.argv, p.env = r.Argv, p.environment(r, v)
 	if p.direct {
 		p.Command = append(slices.Clip(p.Command), execute(s.script, vector(p.argv), vector(p.env)))
@@ -108,7 +115,7 @@ func (p *Plan) environment(r Request, v view) []string {
 
 // restrain settles what level 1 or 2 holds the command to. It gives what is seen at level
 // 2, and the rules of level 1.
-func (s *shape) restrain(r *Request, h Host) (v view, rules *landlock.Rules, err error) {
+func (s *shape) restrain(ctx context.Context, r *Request) (v view, rules *landlock.Rules, err error) {
 	g := r.Grant
 	if g.Mode != durward.ReadOnly && g.Mode != durward.WorkspaceWrite {
 		return v, nil, unavailable("level", "use level 0 for it, or a mode that confines", "mode %s confines nothing that level %d could hold", g.Mode, s.at.Number())
@@ -128,7 +135,7 @@ func (s *shape) restrain(r *Request, h Host) (v view, rules *landlock.Rules, err
 		return v, nil, err
 	}
 	if s.isolates() {
-		v, err = s.look(g, r)
+		v, err = s.look(ctx, g, r)
 		return v, nil, err
 	}
 	rules, err = s.ruled(g, r.Scratch)
@@ -158,16 +165,12 @@ func (s *shape) ruled(g durward.Grant, tmp string) (*landlock.Rules, error) {
 }
 
 // look gives what is seen at level 2.
-func (s *shape) look(g durward.Grant, r *Request) (view, error) {
-	denied := g.Files.Deny
-	if len(g.Files.DenyGlobs) > 0 {
-		found, err := denyglob.Expand(context.Background(), g.Files.DenyGlobs, visible(g.Files))
-		if err != nil {
-			return view{}, err
-		}
-		denied = slices.Concat(denied, found)
+func (s *shape) look(ctx context.Context, g durward.Grant, r *Request) (view, error) {
+	found, err := expand(ctx, g)
+	if err != nil {
+		return view{}, err
 	}
-	v, err := viewOf(g, denied, s.id)
+	v, err := viewOf(g, slices.Concat(g.Files.Deny, found), s.id)
 	if err != nil {
 		return v, err
 	}
@@ -181,10 +184,45 @@ func (s *shape) look(g durward.Grant, r *Request) (view, error) {
 	return v, err
 }
 
-// visible lists the directories of which a command sees anything.
-func visible(f durward.Files) []string {
-	if f.HostReadOnly {
-		return []string{"/"}
+// expand gives the paths that the patterns of a grant deny now, and what they lead to
+// where they are symlinks: whoever opens one opens that.
+func expand(ctx context.Context, g durward.Grant) ([]string, error) {
+	if len(g.Files.DenyGlobs) == 0 {
+		return nil, nil
 	}
-	return slices.DeleteFunc(slices.Concat(f.Read, f.Write), func(path string) bool { return path == durward.PrivateTmp })
+	within, err := visible(g)
+	if err != nil {
+		return nil, err
+	}
+	found, err := denyglob.Expand(ctx, g.Files.DenyGlobs, within)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range found {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&os.ModeSymlink == 0 {
+			continue
+		}
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			found = append(found, target)
+		}
+	}
+	return found, nil
+}
+
+// visible lists the directories of which a command sees anything of the machine's.
+func visible(g durward.Grant) ([]string, error) {
+	dirs := slices.Concat(g.Files.Read, g.Files.Write, g.Network.UnixSockets)
+	dirs = slices.DeleteFunc(dirs, func(path string) bool { return path == durward.PrivateTmp })
+	if !g.Files.HostReadOnly && !slices.Contains(dirs, "/") {
+		return dirs, nil
+	}
+	dirs = slices.DeleteFunc(dirs, func(path string) bool { return path == "/" })
+	entries, err := os.ReadDir("/")
+	for _, e := range entries {
+		if own := []string{"proc", "dev", "tmp"}; !slices.Contains(own, e.Name()) && e.Type()&os.ModeSymlink == 0 {
+			dirs = append(dirs, "/"+e.Name())
+		}
+	}
+	return dirs, err
 }

@@ -181,7 +181,7 @@ func (t *levelTrial) refused(a attempt) error {
 
 // start starts the plan as it is changed.
 func (t *levelTrial) start(change func(*Plan)) (*Process, error) {
-	p, err := Compile(t.request, t.host)
+	p, err := Compile(context.Background(), t.request, t.host)
 	if err != nil {
 		return nil, err
 	}

@@ -36,10 +36,10 @@ type Plan struct {
 
 	shape     shape // what it was compiled from
 	argv, env []string
-	missing   []string // protected or denied paths that are not there
-	follow    bool     // the start is waited for, and the end told at once
-	direct    bool     // no reaper: the command is our own child
-	block     block    // what the reaper is told
+	watched   []guarded // what has to stay as it is while the command runs
+	follow    bool      // the start is waited for, and the end told at once
+	direct    bool      // no reaper: the command is our own child
+	block     block     // what the reaper is told
 	// warm is what a spare reaper is told, and its list before the fork; empty where none
 	// will do.
 	warm       block

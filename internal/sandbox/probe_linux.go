@@ -131,7 +131,7 @@ func (h Host) runOrphan(limits durward.Limits) (Exit, error) {
 		Argv: []string{"durward-probe"}, Program: &Program{file: program}, Dir: dir, Follow: true,
 		Grant: durward.Grant{Mode: durward.ReadOnly, Level: durward.LevelNone, StepDown: true, Limits: limits},
 	}
-	plan, err := Compile(r, h)
+	plan, err := Compile(context.Background(), r, h)
 	if err != nil {
 		write.Close()
 		return Exit{}, err

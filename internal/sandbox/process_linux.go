@@ -28,6 +28,7 @@ type Process struct {
 	status int      // -1 where there is no reaper
 	group  *cgroup  // nil unless the call lives in a cgroup
 	users  *os.File // the user namespace of the call, or nil
+	guard  *guard   // nil where nothing is to be watched
 	net    *os.File // the network namespace of the call, where that is a kept one
 	spares *Spares  // gets another one when the call is over
 	host   Host
@@ -242,9 +243,16 @@ func (p *Process) next() (record, error) {
 	}
 }
 
+// Breach says what has changed that was to stay as it was, nil when nothing has; valid
+// once Gone is closed. The error has reason ProtectedPath.
+func (p *Process) Breach() error { return p.guard.breach() }
+
 // watch follows the command to its end. It ends with the tree.
 func (p *Process) watch() {
 	defer close(p.gone)
+	if p.guard != nil {
+		defer p.guard.release()
+	}
 	if p.plan.direct {
 		p.err = p.watchDirect()
 		return

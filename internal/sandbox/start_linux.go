@@ -61,6 +61,7 @@ type starter struct {
 	users   *os.File  // the user namespace of the call, or nil
 	net     *os.File  // its network namespace, where that is a kept one
 	kept    *keptRoom // the room that it gets a copy of, or nil
+	guard   *guard    // nil where nothing is to be watched
 	rules   int       // the ruleset of level 1, or zero
 }
 
@@ -110,6 +111,9 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.guardFor(); err != nil {
+		return nil, err
+	}
 	pid, pidfd, err := s.firstProcess(ctx, place, memory, born)
 	if err != nil {
 		reapFailed(pidfd)
@@ -117,7 +121,7 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	}
 	proc := &Process{
 		plan: s.plan, eager: s.plan.follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
-		users: s.users, net: s.net, spares: s.request.Spares, host: h,
+		users: s.users, net: s.net, guard: s.guard, spares: s.request.Spares, host: h,
 		began: s.began, exited: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if s.memory != nil {
@@ -131,6 +135,9 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		if err := proc.confirm(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if proc.guard != nil {
+		proc.guard.done.Go(func() { proc.guard.follow(proc.Kill) })
 	}
 	go proc.watch()
 	return proc, nil
@@ -303,6 +310,9 @@ func closeFDs(fds ...int) {
 func (s *starter) closeOwn() {
 	closeFDs(s.control, s.status)
 	s.memory.release(false)
+	if s.guard != nil {
+		s.guard.events.Close() // nothing of the command has run
+	}
 	for _, f := range []*os.File{s.users, s.net} {
 		if f != nil {
 			f.Close()

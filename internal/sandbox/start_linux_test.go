@@ -99,7 +99,7 @@ func (r *trial) confine(at durward.Level) {
 
 func (r *trial) compile(t *testing.T) Plan {
 	t.Helper()
-	p, err := Compile(r.request, r.host)
+	p, err := Compile(t.Context(), r.request, r.host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestRequire(t *testing.T) {
 			request := r.request
 			request.Grant = test.grant
 			request.Grant.Level = max(request.Grant.Level, durward.LevelNone)
-			p, err := Compile(request, r.host)
+			p, err := Compile(t.Context(), request, r.host)
 			if refused := durward.ReasonOf(err) == durward.SandboxUnavailable; refused != test.refused || (err != nil) != test.refused {
 				t.Fatalf("%v", err)
 			}
@@ -324,7 +324,7 @@ func TestHintOfARequirement(t *testing.T) {
 	} {
 		request := r.request
 		request.Grant = durward.Grant{Mode: test.mode, Level: durward.LevelNone, Limits: durward.DefaultLimits(), Require: []durward.Requirement{test.q}}
-		_, err := Compile(request, r.host)
+		_, err := Compile(t.Context(), request, r.host)
 		var e *durward.Error
 		if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, test.want) {
 			t.Errorf("%s, %s: %+v, want %q", test.mode, test.q, e, test.want)
@@ -405,7 +405,7 @@ func TestNobodyCanBeMadeTheFirstToBeKilled(t *testing.T) {
 func TestNoContainmentNoCommand(t *testing.T) {
 	r := newTrial(t, Probe())
 	r.host.Trials = []Trial{{PIDNamespace, syscall.EPERM}, {Cgroup, syscall.EPERM}, {Subreaper, syscall.EPERM}}
-	if _, err := Compile(r.request, r.host); durward.ReasonOf(err) != durward.SandboxUnavailable {
+	if _, err := Compile(t.Context(), r.request, r.host); durward.ReasonOf(err) != durward.SandboxUnavailable {
 		t.Fatalf("%v", err)
 	}
 }

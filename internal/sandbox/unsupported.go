@@ -66,7 +66,7 @@ type Plan struct {
 func (p Plan) String() string { return "" }
 
 // Compile refuses.
-func Compile(Request, Host) (Plan, error) { return Plan{}, refuse() }
+func Compile(context.Context, Request, Host) (Plan, error) { return Plan{}, refuse() }
 
 // UserOf refuses.
 func UserOf(durward.Grant, Host, *os.File) (uint32, []uint32, error) { return 0, nil, refuse() }
@@ -111,6 +111,7 @@ type Usage struct {
 func (*Process) Exited() <-chan struct{}     { return nil }
 func (*Process) Exit() Exit                  { return Exit{} }
 func (*Process) Gone() <-chan struct{}       { return nil }
+func (*Process) Breach() error               { return nil }
 func (*Process) Setup() time.Duration        { return 0 }
 func (*Process) Report() durward.Report      { return durward.Report{} }
 func (*Process) Signal(syscall.Signal) error { return refuse() }

@@ -183,7 +183,7 @@ func (v *viewer) nest() {
 }
 
 // around gives the innermost place that a path lies in, itself excluded.
-func (v *viewer) around(path string) (place, bool) {
+func (v view) around(path string) (place, bool) {
 	var found place
 	for _, p := range v.places {
 		if p.path != path && p.kind != pinned && within(p.path, path) && len(p.path) > len(found.path) {
@@ -235,7 +235,16 @@ func (v *viewer) cover(kind placeKind, path string) {
 		if root, ok := v.around(path); ok && root.kind == written {
 			v.missing = append(v.missing, path)
 		}
-	default: // what we cannot reach, the command cannot either
+	default:
+		v.unreached(path, err)
+	}
+}
+
+// unreached is for what we cannot look at. Neither can the command, unless the directory
+// that bars the way is its own, in what it can write.
+func (v *viewer) unreached(path string, err error) {
+	if root, ok := v.around(path); ok && root.kind == written {
+		v.fail(durward.SandboxError, "make the directories above it ones that you can enter", "%s cannot be looked at%s", path, because(err))
 	}
 }
 

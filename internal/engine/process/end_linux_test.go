@@ -54,7 +54,7 @@ func (c ending) call(t *testing.T, script string, args ...any) (durward.Result, 
 	if c.linger > 0 {
 		p := p.(*prepared)
 		p.request.Linger = c.linger
-		if p.plan, err = sandbox.Compile(p.request, p.host); err != nil {
+		if p.plan, err = sandbox.Compile(t.Context(), p.request, p.host); err != nil {
 			t.Fatal(err)
 		}
 	}

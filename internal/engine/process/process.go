@@ -85,12 +85,12 @@ func (e *Engine) User(g durward.Grant, dir string) (uid uint32, gids []uint32, e
 }
 
 // Prepare opens the directory and the program, judges them, and compiles the plan.
-func (e *Engine) Prepare(_ context.Context, _ durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
+func (e *Engine) Prepare(ctx context.Context, _ durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return nil, &durward.Error{Reason: durward.ArgvEmpty, Op: "prepare", Hint: "name a program"}
 	}
 	p := &prepared{engine: e, call: c, grant: g, host: e.host()}
-	if err := p.open(); err != nil {
+	if err := p.open(ctx); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -107,7 +107,7 @@ type prepared struct {
 	plan    sandbox.Plan
 }
 
-func (p *prepared) open() error {
+func (p *prepared) open(ctx context.Context) error {
 	path, err := filepath.Abs(p.call.Dir)
 	if err != nil {
 		return dirError(p.call.Dir, err)
@@ -127,7 +127,7 @@ func (p *prepared) open() error {
 		Grant: p.grant, Terminal: p.call.Terminal != nil, Linger: min(lingerTime, max(p.grant.Limits.Grace, 0)),
 		Spares: p.engine.spares,
 	}
-	p.plan, err = sandbox.Compile(p.request, p.host)
+	p.plan, err = sandbox.Compile(ctx, p.request, p.host)
 	return err
 }
 

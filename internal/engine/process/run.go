@@ -191,6 +191,9 @@ func (r *run) finish(ctx context.Context) (durward.Result, error) {
 	if err == nil {
 		err = r.exceeded()
 	}
+	if breach := r.proc.Breach(); breach != nil {
+		err = breach // that the command was ended for it is no cause of its own
+	}
 	err = errors.Join(err, released)
 	if r.cause == "" {
 		return durward.Result{}, err // it was never started

@@ -40,7 +40,7 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 	}}
 	r.request.Follow = true
 	var err error
-	if r.plan, err = sandbox.Compile(r.request, r.host); err != nil {
+	if r.plan, err = sandbox.Compile(ctx, r.request, r.host); err != nil {
 		return nil, err
 	}
 	if err := r.start(ctx); err != nil {

@@ -1,0 +1,209 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward"
+)
+
+// No mount keeps a name free that nothing stands under, and a mount is gone from a name
+// when somebody on the machine puts another file there. So both are watched while a
+// command runs that could make use of it: its tree is ended at once, and what has come to
+// stand where nothing may is moved aside when the tree is dead.
+
+// A guard watches paths in what one command can write.
+type guard struct {
+	paths  []guarded
+	events *os.File // of inotify
+	done   sync.WaitGroup
+
+	mu     sync.Mutex
+	broken error // guarded by mu; the first breach
+}
+
+// A guarded path is one that has to stay as it is.
+type guarded struct {
+	path string
+	// device and inode are of what stands there; zero where nothing does.
+	device, inode uint64
+}
+
+// watched lists what has to stay as it is while a command has a view.
+func (v view) watched() []guarded {
+	var list []guarded
+	for _, path := range v.missing {
+		list = append(list, guarded{path: path})
+	}
+	for _, p := range v.places {
+		if around, ok := v.around(p.path); ok && p.kind > pinned && around.kind == written {
+			list = append(list, guarded{p.path, p.device, p.inode})
+		}
+	}
+	return list
+}
+
+// guardFor watches for a plan.
+func (s *starter) guardFor() error {
+	var err error
+	s.guard, err = newGuard(s.plan.watched)
+	return err
+}
+
+// newGuard begins to watch. It gives nil where there is nothing to be watched.
+func newGuard(paths []guarded) (*guard, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil, guardError(err, "raise fs.inotify.max_user_instances")
+	}
+	g := &guard{paths: paths, events: os.NewFile(uintptr(fd), "inotify")}
+	err = g.watch()
+	if err == nil {
+		err = g.check()
+	}
+	if err != nil {
+		g.events.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func guardError(err error, hint string) error {
+	return &durward.Error{
+		Reason: durward.SandboxError, Op: "sandbox", Rule: "filesystem.protect", Hint: hint,
+		Err: fmt.Errorf("watch protected paths: %w", err),
+	}
+}
+
+// watch watches the nearest directory of each path that exists, also one that was made
+// since.
+func (g *guard) watch() error {
+	for _, p := range g.paths {
+		dir := filepath.Dir(p.path)
+		for !isDirectory(dir) {
+			dir = filepath.Dir(dir)
+		}
+		const changes = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ONLYDIR
+		if _, err := unix.InotifyAddWatch(fdOf(g.events), dir, changes); err != nil && !errors.Is(err, unix.ENOENT) {
+			return guardError(err, "raise fs.inotify.max_user_watches")
+		}
+	}
+	return nil
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// check finds the first path that is not what it was.
+func (g *guard) check() error {
+	for _, p := range g.paths {
+		info, err := os.Lstat(p.path)
+		now := placeOf(shown, p.path, info)
+		switch {
+		case err != nil && p.inode == 0:
+		case err == nil && now.device == p.device && now.inode == p.inode:
+		case p.inode == 0:
+			return p.breach("was made")
+		default:
+			return p.breach("was replaced")
+		}
+	}
+	return nil
+}
+
+func (p guarded) breach(what string) error {
+	return &durward.Error{
+		Reason: durward.ProtectedPath, Op: "run", Rule: "filesystem.protect",
+		Hint: "if it was you, run the command again; if it was the command, do not trust it with this directory",
+		Err:  fmt.Errorf("%s %s while the command ran", p.path, what),
+	}
+}
+
+// follow ends the tree when something has changed. It returns when the guard is released.
+func (g *guard) follow(end func()) {
+	buf := make([]byte, 4096)
+	for {
+		if _, err := g.events.Read(buf); err != nil {
+			return
+		}
+		err := errors.Join(g.watch(), g.check())
+		if err != nil {
+			g.breaks(err)
+			end()
+		}
+	}
+}
+
+func (g *guard) breaks(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.broken == nil {
+		g.broken = err
+	}
+}
+
+// release looks for the last time, when the tree is dead, and moves aside what stands
+// where nothing stood.
+func (g *guard) release() {
+	g.events.Close()
+	g.done.Wait()
+	if err := g.check(); err != nil {
+		g.breaks(err)
+	}
+	for _, p := range g.paths {
+		if p.inode != 0 {
+			continue
+		}
+		if aside, err := moveAside(p.path); err == nil {
+			g.tell(fmt.Errorf("it was moved to %s", aside))
+		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+			g.tell(fmt.Errorf("it could not be moved aside: %w", err))
+		}
+	}
+}
+
+// tell adds to the breach.
+func (g *guard) tell(what error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e := durward.AsError(g.broken); e != nil {
+		e.Err = fmt.Errorf("%w; %w", e.Err, what)
+	}
+}
+
+// moveAside gives what stands at a path another name in its directory.
+func moveAside(path string) (string, error) {
+	dir, err := os.OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	name := filepath.Base(path)
+	aside := name + ".durward-" + rand.Text()[:8]
+	err = unix.Renameat2(fdOf(dir), name, fdOf(dir), aside, unix.RENAME_NOREPLACE)
+	return filepath.Join(filepath.Dir(path), aside), err
+}
+
+// breach gives what was found, once the tree is dead.
+func (g *guard) breach() error {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.broken
+}
