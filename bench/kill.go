@@ -60,7 +60,7 @@ func killOnce() (time.Duration, error) {
 	defer read.Close()
 	r := sandbox.Request{
 		Argv: []string{"sh", "-c", family}, Env: []string{"PATH=/usr/bin:/bin"}, Program: program, Dir: dir,
-		Grant: durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: durward.DefaultLimits()},
+		Grant: durward.Grant{Mode: durward.ReadOnly, Level: durward.LevelNone, StepDown: true, Limits: durward.DefaultLimits()},
 	}
 	h := sandbox.Probe()
 	plan, err := sandbox.Compile(context.Background(), r, h)

@@ -86,8 +86,8 @@ func compileAt(ctx context.Context, at durward.Level, r Request, h Host) (Plan, 
 	}
 	p, err := h.plans.of(s, v)
 	p.rules, p.watched = rules, v.watched()
-	if n := len(v.missing); n > 0 && err == nil {
-		p.Report.Weak = append(slices.Clip(p.Report.Weak), fmt.Sprintf("protect: %d of the paths do not exist; durward watches that nobody makes them", n))
+	if n := len(v.loose); n > 0 && err == nil {
+		p.Report.Weak = append(slices.Clip(p.Report.Weak), fmt.Sprintf("protect: %d of the paths do not exist, or are symlinks; durward watches them", n))
 	}
 	p.argv, p.env = r.Argv, p.environment(r, v)
 	if p.direct {

@@ -38,12 +38,19 @@ type guarded struct {
 	device, inode uint64
 }
 
+// guardedAs is a path as it is now; info is nil where nothing stands there.
+func guardedAs(path string, info os.FileInfo) guarded {
+	if info == nil {
+		return guarded{path: path}
+	}
+	p := placeOf(shown, path, info)
+	return guarded{path, p.device, p.inode}
+}
+
 // watched lists what has to stay as it is while a command has a view.
 func (v view) watched() []guarded {
 	var list []guarded
-	for _, path := range v.missing {
-		list = append(list, guarded{path: path})
-	}
+	list = append(list, v.loose...)
 	for _, p := range v.places {
 		if around, ok := v.around(p.path); ok && p.kind > pinned && around.kind == written {
 			list = append(list, guarded{p.path, p.device, p.inode})
@@ -112,10 +119,9 @@ func isDirectory(path string) bool {
 func (g *guard) check() error {
 	for _, p := range g.paths {
 		info, err := os.Lstat(p.path)
-		now := placeOf(shown, p.path, info)
 		switch {
 		case err != nil && p.inode == 0:
-		case err == nil && now.device == p.device && now.inode == p.inode:
+		case err == nil && p.is(info):
 		case p.inode == 0:
 			return p.breach("was made")
 		default:
@@ -124,6 +130,9 @@ func (g *guard) check() error {
 	}
 	return nil
 }
+
+// is reports whether that is what stood there when the view was made.
+func (p guarded) is(info os.FileInfo) bool { return guardedAs(p.path, info) == p }
 
 func (p guarded) breach(what string) error {
 	return &durward.Error{

@@ -26,9 +26,9 @@ type view struct {
 	places []place // in the order of their paths
 	links  []durward.Link
 	exec   []place // where programs may be executed from
-	// missing are protected or denied paths that are not there. Nobody can put a mount
-	// on them.
-	missing []string
+	// loose are protected or denied paths that nobody can put a mount on: they are not
+	// there, or are symlinks.
+	loose []guarded
 }
 
 // A place is a path and what is to be done with it.
@@ -233,7 +233,7 @@ func (v *viewer) cover(kind placeKind, path string) {
 		}
 	case err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		if root, ok := v.around(path); ok && root.kind == written {
-			v.missing = append(v.missing, path)
+			v.loose = append(v.loose, guardedAs(path, info))
 		}
 	default:
 		v.unreached(path, err)

@@ -72,7 +72,7 @@ func TestV51MechanismRemoved(t *testing.T) {
 				} else if o.Error != "" || ran != nil || o.Level != levels[i] {
 					s.Errorf("level %d needs none of it: %+v, %v", levels[i], o, ran)
 				}
-				s.Logf("V51 without %s, level %d: %s%s", l.name, levels[i], o.Reason, o.Error)
+				s.Logf("V51 level %d %s, without %s: %s %s", levels[i], s.user.name, l.name, o.Reason, o.Error)
 			}
 			s.end()
 		})

@@ -197,6 +197,28 @@ func TestV26PathSockets(t *testing.T) {
 	row{id: "V26", needs: "unix", from: 1}.tries(t, list)
 }
 
+// Where all of the machine can be seen, its sockets and devices cannot be used, and what
+// is secret stays so.
+func TestV26WholeHost(t *testing.T) {
+	row{id: "V26", needs: "fs.read, fs.write, unix", from: 2, change: func(s *scene) {
+		s.base = s.base.with("filesystem", s.files(`write: ["${workspace}"], view: host-ro, protect: []`))
+	}}.each(t, func(s *scene) {
+		if got := s.must(s.attempt("read", s.outside+"/secret")); got != secret {
+			s.Errorf("the machine is not to be seen: %q", got)
+		}
+		for _, what := range []string{"unix $outside/s", "unixgram $outside/s-gram", "pairgram $outside/s-gram", "unix $readable/s", "unix $abstract"} {
+			s.denied(s.make(s.base, try{what: what}), unheard...)
+		}
+		for _, what := range []string{
+			"create $outside/new", "append $victim", "chmod $victim 0600", "utimes $victim", "setxattr $victim", "rename $victim taken", "link $victim h", "remove $victim",
+			"open /dev/kmsg", "open /dev/mem", "open /dev/kvm", "open /dev/fuse", "open /dev/vda", "read /etc/shadow", "read /etc/gshadow",
+			"read /proc/$runtime/environ", "stat /proc/$canary", "openwrite /proc/sys/kernel/core_pattern", "openwrite /sys/kernel/uevent_helper",
+		} {
+			s.denied(s.make(s.base, try{what: what}), append(blocked, "ENXIO", "EISDIR")...)
+		}
+	})
+}
+
 // Pairs are for one's own processes and stay.
 func TestSocketPairsStay(t *testing.T) {
 	row{id: "V26", needs: "unix", from: 1}.each(t, func(s *scene) {

@@ -315,7 +315,7 @@ func (s *scene) runtime(p *policy.Policy) *core.Runtime {
 func (s *scene) do(d document, c durward.Call) (durward.Result, error) {
 	s.Helper()
 	r, err := s.call(d, c)
-	if reason := durward.ReasonOf(err); reason == durward.SandboxUnavailable || reason == durward.SandboxError {
+	if reason := durward.ReasonOf(err); slices.Contains([]durward.Reason{durward.SandboxUnavailable, durward.SandboxError, durward.Defect}, reason) {
 		s.Errorf("%q: %v", c.Argv, err)
 	}
 	return r, err
