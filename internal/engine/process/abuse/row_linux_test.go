@@ -26,6 +26,8 @@ type row struct {
 	change func(*scene)
 	// serial rows share something: one level, and one user, at a time.
 	serial bool
+	// in is where the scenes are made; empty means where temporary files are.
+	in string
 	// clock, unless nil, is the one of the engine.
 	clock func() time.Duration
 }

@@ -65,7 +65,7 @@ const (
 func newScene(t *testing.T, r row, level int, u user) *scene {
 	t.Helper()
 	s := &scene{T: t, row: r, level: level, user: u, policies: map[string]*policy.Policy{}, runtimes: map[string]*core.Runtime{}, said: map[string]bool{}}
-	s.top = shortDir(t)
+	s.top = shortDir(t, r.in)
 	s.engine = process.New(process.Options{ScratchDir: s.makeDir("scratch", 0, 0o755), Clock: r.clock})
 	t.Cleanup(func() {
 		if err := s.engine.Close(); err != nil {
@@ -212,9 +212,9 @@ func (s *scene) attemptPath() string { return filepath.Join(s.bin, "attempt") }
 
 // shortDir makes a directory whose name leaves room for that of a socket, and that
 // everybody may pass through.
-func shortDir(t *testing.T) string {
+func shortDir(t *testing.T, in string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "durward-abuse-")
+	dir, err := os.MkdirTemp(in, "durward-abuse-")
 	if err == nil {
 		t.Cleanup(func() {
 			if err := os.RemoveAll(dir); err != nil {
