@@ -26,7 +26,7 @@ func component(code string) string { return "```component\n" + code + "\n```" }
 // pages and write none of these.
 func living(files map[string]string, config ...func(*site.Config)) setup {
 	return setup{files: files, open: true, config: func(c *site.Config) {
-		c.Components, c.Sandbox = true, site.Sandbox{}
+		c.Components, c.Sandbox, c.SandboxLevel = true, site.Sandbox{}, durward.LevelNone // what they leave is looked at
 		for _, change := range config {
 			change(c)
 		}

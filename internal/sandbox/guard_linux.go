@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +28,7 @@ type guard struct {
 	paths  []guarded
 	events *os.File // of inotify
 	done   sync.WaitGroup
+	dirs   map[int32]string // the watched directories, by what their events name them
 
 	mu     sync.Mutex
 	broken error // guarded by mu; the first breach
@@ -75,7 +78,7 @@ func newGuard(paths []guarded) (*guard, error) {
 	if err != nil {
 		return nil, guardError(err, "raise fs.inotify.max_user_instances")
 	}
-	g := &guard{paths: paths, events: os.NewFile(uintptr(fd), "inotify")}
+	g := &guard{paths: paths, events: os.NewFile(uintptr(fd), "inotify"), dirs: make(map[int32]string)}
 	err = g.watch()
 	if err == nil {
 		err = g.check()
@@ -102,10 +105,31 @@ func (g *guard) watch() error {
 		for !isDirectory(dir) {
 			dir = filepath.Dir(dir)
 		}
-		const changes = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ONLYDIR
-		if _, err := unix.InotifyAddWatch(fdOf(g.events), dir, changes); err != nil && !errors.Is(err, unix.ENOENT) {
-			return guardError(err, "raise fs.inotify.max_user_watches")
+		if err := g.add(dir); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// add watches a directory, unless it is gone again. Once the guard is released the error
+// is os.ErrClosed.
+func (g *guard) add(dir string) error {
+	const changes = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ONLYDIR
+	conn, err := g.events.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var id int
+	var failed error
+	if err := conn.Control(func(fd uintptr) { id, failed = unix.InotifyAddWatch(int(fd), dir, changes) }); err != nil {
+		return os.ErrClosed
+	}
+	switch {
+	case failed == nil:
+		g.dirs[int32(id)] = dir
+	case !errors.Is(failed, unix.ENOENT) && !errors.Is(failed, unix.ENOTDIR):
+		return guardError(failed, "raise fs.inotify.max_user_watches")
 	}
 	return nil
 }
@@ -146,15 +170,38 @@ func (p guarded) breach(what string) error {
 func (g *guard) follow(end func()) {
 	buf := make([]byte, 4096)
 	for {
-		if _, err := g.events.Read(buf); err != nil {
+		n, err := g.events.Read(buf)
+		if err != nil {
 			return
 		}
-		err := errors.Join(g.watch(), g.check())
-		if err != nil {
-			g.breaks(err)
-			end()
+		for _, look := range []func() error{func() error { return g.named(buf[:n]) }, g.watch, g.check} {
+			err := look()
+			if errors.Is(err, os.ErrClosed) {
+				return // the tree is dead, and its last state is looked at by whoever released us
+			}
+			if err != nil {
+				g.breaks(err)
+				end()
+			}
 		}
 	}
+}
+
+// named finds a path in what events name: something may have come and gone between two
+// looks.
+func (g *guard) named(events []byte) error {
+	for len(events) >= unix.SizeofInotifyEvent {
+		e := (*unix.InotifyEvent)(unsafe.Pointer(unsafe.SliceData(events)))
+		name, _, _ := strings.Cut(string(events[unix.SizeofInotifyEvent:unix.SizeofInotifyEvent+e.Len]), "\x00")
+		path := filepath.Join(g.dirs[e.Wd], name)
+		for _, p := range g.paths {
+			if p.path == path && p.inode == 0 {
+				return p.breach("was made")
+			}
+		}
+		events = events[unix.SizeofInotifyEvent+e.Len:]
+	}
+	return nil
 }
 
 func (g *guard) breaks(err error) {

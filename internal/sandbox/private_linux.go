@@ -4,8 +4,11 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -64,11 +67,20 @@ func (b *builder) processes() {
 	b.place(name, unix.SYS_OPEN_TREE, roomWorkFD, number(reaperProcFD), text(""), number(cloneTree|unix.AT_EMPTY_PATH))
 	b.set(name, roomWorkFD, attributes(readOnly, 0, 0))
 	b.attach(name, roomWorkFD, roomRootFD, "proc")
-	for _, file := range []string{"kcore", "keys", "timer_list", "sysrq-trigger"} {
+	for _, file := range machineFiles() {
 		b.copyOf("hide /proc/"+file, roomStoreFD, hiddenFile, roomRootFD, "proc/"+file)
-		b.calls[len(b.calls)-1].Allow = unix.ENOENT // this kernel has none
 	}
 }
+
+// machineFiles are those of /proc that tell of the machine or rule it, as far as this
+// kernel has them.
+var machineFiles = sync.OnceValue(func() []string {
+	files := []string{"kcore", "keys", "timer_list", "sysrq-trigger"}
+	return slices.DeleteFunc(files, func(name string) bool {
+		_, err := os.Lstat("/proc/" + name)
+		return err != nil
+	})
+})
 
 // terminals mounts pseudo-terminals of its own.
 func (b *builder) terminals() {
