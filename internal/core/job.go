@@ -219,6 +219,11 @@ func (j *job) wait(s durward.Session) (result durward.Result, err error) {
 
 // end bounds the result, frees what the call held and records the outcome.
 func (j *job) end(result durward.Result, err error) (durward.Result, error) {
+	if result.Report != nil {
+		report := *result.Report
+		report.PolicyHash = j.decision.PolicyHash
+		result.Report = &report
+	}
 	defer j.leave() // after the record: a shutdown waits for it
 	err = j.kinded(err)
 	if over := bound(&result, j.decision.Grant.Limits); err == nil {

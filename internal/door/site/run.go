@@ -2,7 +2,9 @@ package site
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonx"
@@ -28,11 +30,28 @@ func (d *door) run(w http.ResponseWriter, r *http.Request) error {
 	c := d.call(r, sent, clean)
 	c.Argv, c.Env = q.command, q.env
 	result, err := d.Runtime.Do(r.Context(), c)
+	if result.Report != nil {
+		w.Header().Set("Durward-Sandbox", heldBy(*result.Report))
+	}
 	if err != nil {
 		WriteError(w, r, endOf(r.Context(), err)) // it is on record
 		return nil
 	}
 	return d.writeAnswer(w, answerOf(result))
+}
+
+// heldBy says in the value of a header at what level a command ran and what the kernel
+// held, in the form of a structured field:
+//
+//	level=2, mode=read-only, held="fs.read fs.write net unix"
+func heldBy(r durward.Report) string {
+	var held []string
+	for _, g := range durward.Guarantees() {
+		if r.Guarantees[g].Held == durward.HeldKernel {
+			held = append(held, string(g))
+		}
+	}
+	return fmt.Sprintf("level=%d, mode=%s, held=%q", r.Level, r.Mode, strings.Join(held, " "))
 }
 
 // endOf tells a call that we cut short from one whose client went away.
