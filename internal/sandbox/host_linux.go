@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward/internal/sandbox/landlock"
 )
 
 // A Host is what was found out about this machine, by doing it once.
@@ -37,6 +39,7 @@ type Host struct {
 	users   *userNamespaces
 	nets    *netNamespaces
 	rooms   *rooms
+	rules   *landlock.Shelf // of level 1
 	plans   *plans
 	levels  *levelProbe
 }
@@ -71,7 +74,7 @@ func (h Host) With(c Containment) Host {
 }
 
 func newHost() Host {
-	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), memory: &memoryProbe{}, nets: &netNamespaces{}, rooms: &rooms{}, plans: &plans{}, levels: &levelProbe{}}
+	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), memory: &memoryProbe{}, nets: &netNamespaces{}, rooms: &rooms{}, rules: &landlock.Shelf{}, plans: &plans{}, levels: &levelProbe{}}
 	h.HostUID = hostUID(h.UID)
 	h.VictimErr = tryVictim()
 	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)

@@ -55,6 +55,7 @@ func (h *Host) tryOthers() {
 func (h Host) Release() error {
 	var err error
 	if h.users != nil {
+		_ = h.rules.Close() // it gives up what it holds in any case
 		h.rooms.close()
 		h.nets.close()
 		h.users.close()

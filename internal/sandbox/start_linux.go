@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/sandbox/landlock"
 )
 
 // Start has a new process run the plan and then the command. The ends in stdio stay
@@ -83,7 +82,7 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		born = fdOf(group.dir)
 	}
 	if s.plan.rules != nil {
-		rules, err := landlock.New(*s.plan.rules)
+		rules, err := h.rules.Take(*s.plan.rules)
 		if err != nil {
 			return nil, err
 		}

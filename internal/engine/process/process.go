@@ -105,6 +105,7 @@ type prepared struct {
 	dir     *os.File
 	request sandbox.Request
 	plan    sandbox.Plan
+	scratch privateDir
 }
 
 func (p *prepared) open(ctx context.Context) error {
@@ -118,12 +119,13 @@ func (p *prepared) open(ctx context.Context) error {
 	if err := p.inside(); err != nil {
 		return err
 	}
+	p.scratch = p.engine.scratch.take()
 	program, err := sandbox.FindProgram(p.call.Argv[0], p.grant.Env["PATH"], path)
 	if err != nil {
 		return err
 	}
 	p.request = sandbox.Request{
-		Argv: p.call.Argv, Env: p.environment(), PrivateEnv: p.grant.PrivateDir, Scratch: p.engine.scratch.path(), Program: program, Dir: p.dir,
+		Argv: p.call.Argv, Env: p.environment(), PrivateEnv: p.grant.PrivateDir, Scratch: p.scratch.path, Program: program, Dir: p.dir,
 		Grant: p.grant, Terminal: p.call.Terminal != nil, Linger: min(lingerTime, max(p.grant.Limits.Grace, 0)),
 		Spares: p.engine.spares,
 	}
@@ -168,9 +170,9 @@ func (p *prepared) environment() []string {
 
 // Close frees the descriptors.
 func (p *prepared) Close() error {
-	var err error
+	err := p.engine.scratch.give(&p.scratch) // where nothing was run
 	if p.request.Program != nil {
-		err = p.request.Program.Close()
+		err = errors.Join(err, p.request.Program.Close())
 		p.request.Program = nil
 	}
 	if p.dir != nil {

@@ -78,7 +78,7 @@ func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
 func (r *run) start(ctx context.Context) (err error) {
 	r.began = time.Now()
 	if r.plan.Scratch {
-		if err := r.engine.scratch.make(r.request.Scratch, r.plan.UID, r.plan.GID); err != nil {
+		if err := r.engine.scratch.make(&r.scratch, r.plan.UID, r.plan.GID); err != nil {
 			return err
 		}
 	}
@@ -377,13 +377,12 @@ func (r *run) release() error {
 }
 
 func (r *run) removePrivate() error {
-	if !r.plan.Scratch {
-		return nil
+	d := r.scratch
+	r.scratch = privateDir{}
+	if d.info != nil && r.plan.Report.Guarantees[durward.Kill].Held != durward.HeldKernel {
+		return r.engine.scratch.remove(&d) // somebody may live on and come back to it
 	}
-	if err := removeTree(r.request.Scratch); err != nil {
-		return scratchError(err)
-	}
-	return nil
+	return r.engine.scratch.give(&d)
 }
 
 // result says what the command came to.

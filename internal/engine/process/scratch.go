@@ -3,6 +3,7 @@ package process
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,8 +25,20 @@ type scratch struct {
 	parent, name string
 
 	mu   sync.Mutex
-	lock *os.File // guarded by mu; nil until the outer directory is made
+	lock *os.File     // guarded by mu; nil until the outer directory is made
+	free []privateDir // guarded by mu; those whose calls left nothing in them
 }
+
+// A privateDir is the directory of a call. What a call has left as it was serves the next
+// one of the same user: rules for it are then known already.
+type privateDir struct {
+	path     string
+	uid, gid uint32
+	info     os.FileInfo // nil until it is made
+}
+
+// mostFree bounds the directories that are kept.
+const mostFree = 32
 
 const scratchPrefix = "durward-scratch."
 
@@ -47,22 +60,89 @@ func newScratch(parent string) *scratch {
 
 func (s *scratch) dir() string { return filepath.Join(s.parent, s.name) }
 
-// path gives a new directory for a call; make makes it.
-func (s *scratch) path() string { return filepath.Join(s.dir(), rand.Text()) }
-
-// make makes the directory of a call. It belongs to uid and gid, and nobody else can
-// enter it.
-func (s *scratch) make(path string, uid, gid uint32) error {
-	if err := s.mkdir(path); err != nil {
-		return scratchError(err)
+// take gives a directory for a call; make makes it.
+func (s *scratch) take() privateDir {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.free) - 1; last >= 0 {
+		d := s.free[last]
+		s.free = s.free[:last]
+		return d
 	}
-	if int(uid) == os.Geteuid() {
+	return privateDir{path: filepath.Join(s.dir(), rand.Text())}
+}
+
+// make makes the directory of a call, if it is not there. It belongs to uid and gid, and
+// nobody else can enter it.
+func (s *scratch) make(d *privateDir, uid, gid uint32) error {
+	if d.clean() && d.uid == uid && d.gid == gid {
 		return nil
 	}
-	if err := os.Lchown(path, int(uid), int(gid)); err != nil {
-		return errors.Join(scratchError(err), os.Remove(path))
+	if d.info != nil { // it was another user's, or somebody has been at it
+		if err := s.remove(d); err != nil {
+			return err
+		}
+	}
+	if err := s.mkdir(d.path); err != nil {
+		return scratchError(err)
+	}
+	var err error
+	if int(uid) != os.Geteuid() {
+		err = os.Lchown(d.path, int(uid), int(gid))
+	}
+	if err == nil {
+		d.uid, d.gid = uid, gid
+		d.info, err = os.Lstat(d.path)
+	}
+	if err != nil {
+		return errors.Join(scratchError(err), os.Remove(d.path))
 	}
 	return nil
+}
+
+// give takes a directory back when nobody is at work in it, and removes it unless it is
+// as it was made.
+func (s *scratch) give(d *privateDir) error {
+	if d.info == nil {
+		return nil
+	}
+	s.mu.Lock()
+	keep := d.clean() && len(s.free) < mostFree && s.lock != nil
+	if keep {
+		s.free = append(s.free, *d)
+	}
+	s.mu.Unlock()
+	if keep {
+		return nil
+	}
+	return s.remove(d)
+}
+
+func (s *scratch) remove(d *privateDir) error {
+	d.info = nil
+	if err := removeTree(d.path); err != nil {
+		return scratchError(err)
+	}
+	return nil
+}
+
+// clean reports whether the directory is the one that was made, with its rights, and holds
+// nothing.
+func (d *privateDir) clean() bool {
+	if d.info == nil {
+		return false
+	}
+	f, err := os.Open(d.path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	now, err := f.Stat()
+	if err != nil || !os.SameFile(now, d.info) || now.Mode() != d.info.Mode() || !plain(f, d.uid) {
+		return false
+	}
+	_, err = f.Readdirnames(1)
+	return err == io.EOF
 }
 
 // mkdir tries twice: those who clean up the temporary directory may come in between.
@@ -156,7 +236,12 @@ func (s *scratch) close() error {
 	if s.lock == nil {
 		return nil
 	}
-	err := ignoreMissing(os.Remove(s.dir()))
+	var err error
+	for _, d := range s.free {
+		err = errors.Join(err, ignoreMissing(os.Remove(d.path)))
+	}
+	s.free = nil
+	err = errors.Join(err, ignoreMissing(os.Remove(s.dir())))
 	err = errors.Join(err, s.lock.Close())
 	s.lock = nil
 	return err

@@ -290,13 +290,83 @@ func newTestScratch(t *testing.T, parent string) *scratch {
 // makeOne makes a private directory and removes it.
 func makeOne(t *testing.T, s *scratch) {
 	t.Helper()
-	path := s.path()
-	must(t, s.make(path, uint32(os.Geteuid()), uint32(os.Getegid())))
-	info, err := os.Lstat(path)
+	d := s.take()
+	must(t, s.makeOwn(&d))
+	info, err := os.Lstat(d.path)
 	if err != nil || info.Mode() != fs.ModeDir|0o700 {
 		t.Fatalf("%v, %v", info, err)
 	}
-	must(t, removeTree(path))
+	must(t, s.remove(&d))
+}
+
+// makeOwn makes a directory of our own user.
+func (s *scratch) makeOwn(d *privateDir) error {
+	return s.make(d, uint32(os.Geteuid()), uint32(os.Getegid()))
+}
+
+// A directory that a call left as it was serves the next one. Whatever a call did to it,
+// the next one has nothing of that.
+func TestPrivateDirIsUsedAgainWhenItIsClean(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(t *testing.T, dir string)
+		again  bool
+	}{
+		"nothing":     {func(*testing.T, string) {}, true},
+		"a file":      {func(t *testing.T, dir string) { must(t, os.WriteFile(filepath.Join(dir, "x"), nil, 0o600)) }, false},
+		"a directory": {func(t *testing.T, dir string) { must(t, os.MkdirAll(filepath.Join(dir, "x", "y"), 0o700)) }, false},
+		"its mode":    {func(t *testing.T, dir string) { must(t, os.Chmod(dir, 0o777)) }, false},
+		"no rights":   {func(t *testing.T, dir string) { must(t, os.Chmod(dir, 0)) }, false},
+		"an attribute": {func(t *testing.T, dir string) {
+			if err := unix.Setxattr(dir, "user.x", []byte("y"), 0); err != nil && err != unix.ENOTSUP {
+				t.Fatal(err)
+			} else if err != nil {
+				must(t, os.Chmod(dir, 0o777))
+			}
+		}, false},
+		"another in its place": {func(t *testing.T, dir string) {
+			must(t, os.Rename(dir, dir+".old"))
+			must(t, os.Mkdir(dir, 0o700))
+			must(t, os.Remove(dir+".old"))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestScratch(t, t.TempDir())
+			d := s.take()
+			must(t, s.makeOwn(&d))
+			before, err := os.Lstat(d.path)
+			must(t, err)
+			test.change(t, d.path)
+			must(t, s.give(&d))
+			next := s.take()
+			must(t, s.makeOwn(&next))
+			defer func() { must(t, s.give(&next)) }()
+			after, err := os.Lstat(next.path)
+			must(t, err)
+			entries, err := os.ReadDir(next.path)
+			must(t, err)
+			if again := next.path == d.path && os.SameFile(before, after); again != test.again || after.Mode() != before.Mode() || len(entries) > 0 {
+				t.Errorf("used again: %v; mode %v, holds %v", again, after.Mode(), entries)
+			}
+		})
+	}
+}
+
+// A directory that was made for one user is made anew for another.
+func TestPrivateDirIsForOneUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // who has one user only
+	}
+	s := newTestScratch(t, t.TempDir())
+	d := s.take()
+	must(t, s.make(&d, 1000, 1000))
+	must(t, s.give(&d))
+	next := s.take()
+	must(t, s.make(&next, 1001, 1001))
+	var st unix.Stat_t
+	if err := unix.Lstat(next.path, &st); err != nil || st.Uid != 1001 || st.Gid != 1001 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	must(t, s.give(&next))
 }
 
 // A call that found no descriptor free does not spoil the next one.
@@ -310,7 +380,8 @@ func TestScratchAfterTooManyFiles(t *testing.T) {
 	}
 	s := newTestScratch(t, parent)
 	before := setFiles(t, 3)
-	err := s.make(s.path(), uint32(os.Geteuid()), uint32(os.Getegid()))
+	d := s.take()
+	err := s.makeOwn(&d)
 	setFiles(t, before)
 	if !errors.Is(err, unix.EMFILE) || exists(s.dir()) {
 		t.Fatalf("error %v", err)
@@ -346,7 +417,8 @@ func TestScratchIsNotReplaced(t *testing.T) {
 	must(t, os.Symlink(victim, s.dir()))
 	refused := func() {
 		t.Helper()
-		err := s.make(s.path(), uint32(os.Geteuid()), uint32(os.Getegid()))
+		d := s.take()
+		err := s.makeOwn(&d)
 		if durward.KindOf(err) != durward.SandboxError.Kind() {
 			t.Fatalf("error %v", err)
 		}
