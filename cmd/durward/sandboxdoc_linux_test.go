@@ -129,10 +129,11 @@ func sandboxShell(t *testing.T) func(string) string {
 			t.Fatal(err)
 		}
 	}
-	state := t.TempDir()
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "DURWARD_") })
+	env = append(env, "DURWARD_STATE_DIR="+filepath.Join(t.TempDir(), "state"))
 	return func(line string) string {
 		cmd := exec.Command("sh", "-c", line)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(state, "state"))
+		cmd.Dir, cmd.Env = dir, env
 		out, err := cmd.CombinedOutput()
 		text := strings.ReplaceAll(string(out), dir, "$PWD")
 		var exit *exec.ExitError
