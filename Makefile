@@ -60,6 +60,7 @@ unprivileged: ## the tests of what root may do and others may not, as such anoth
 	$(if $(filter 0,$(shell id -u)),$(GO) test -race -tags abuse -exec $(CURDIR)/scripts/unprivileged $(UNPRIVILEGED))
 
 bench: ## ratios against a floor measured in the same run
+	@scripts/need bwrap
 	$(GO) run ./bench
 
 fuzz: ## long fuzzing: make fuzz FUZZTIME=20m FUZZ='policy|netguard'

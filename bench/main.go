@@ -27,9 +27,16 @@ type row struct {
 
 var table []row
 
+// parts are what is measured, in the order of the table.
+var parts = []struct {
+	name    string
+	measure func(rounds int, quick bool) error
+}{{"spawns", spawns}, {"audits", audits}, {"kills", kills}, {"memory", memory}, {"startup", startup}, {"web", web}}
+
 func main() {
 	rounds := flag.Int("rounds", 300, "rounds of each interleaved loop")
 	quick := flag.Bool("quick", false, "a tenth of everything, to see that it runs")
+	only := flag.String("only", "", "measure this part alone: spawns, audits, kills, memory, startup or web")
 	child := flag.String("child", "", "internal: run one measurement in this process")
 	flag.Parse()
 	if *child != "" {
@@ -42,8 +49,11 @@ func main() {
 	if *quick {
 		*rounds = max(*rounds/10, 1)
 	}
-	for _, measure := range []func(rounds int, quick bool) error{spawns, audits, kills, memory, startup, web} {
-		if err := measure(*rounds, *quick); err != nil {
+	for _, part := range parts {
+		if *only != "" && *only != part.name {
+			continue
+		}
+		if err := part.measure(*rounds, *quick); err != nil {
 			printTable()
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)

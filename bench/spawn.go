@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/durward/durward/internal/sandbox"
 )
 
-// spawns compares level 0 with a bare spawn of the same program, with a small heap
+// spawns compares each level with a bare spawn of the same program, with a small heap
 // and with 512 MiB of it resident.
 func spawns(rounds int, quick bool) error {
 	dir, err := os.MkdirTemp("", "durward-bench-")
@@ -67,8 +68,8 @@ func (s spawner) measure(rounds int, heap string) error {
 	bounded.Limits.Memory = durward.DefaultLimits().Memory
 	names, bars, funcs := []string{"bare"}, []string{""}, []func() error{s.bare}
 	add := func(name, bar string, g durward.Grant, h sandbox.Host) error {
-		spawn, err := s.level0(g, h)
-		names, bars, funcs = append(names, name), append(bars, bar), append(funcs, spawn)
+		run, err := s.spawn(g, h)
+		names, bars, funcs = append(names, name), append(bars, bar), append(funcs, run)
 		return err
 	}
 	for _, t := range s.host.Trials {
@@ -80,14 +81,14 @@ func (s spawner) measure(rounds int, heap string) error {
 		var err error
 		switch t.Containment {
 		case sandbox.PIDNamespace:
-			err = errors.Join(add("PID namespace and reaper", "<= 3 x", wide, host),
-				add("the same, with a memory limit", "", bounded, host),
-				add("the same, another user, process limit", "", other, host))
+			err = errors.Join(add("level-0 spawn, PID namespace and reaper", "<= 3 x", wide, host),
+				add("level-0 spawn, the same, with a memory limit", "", bounded, host),
+				add("level-0 spawn, the same, another user, process limit", "", other, host))
 		case sandbox.Cgroup:
-			err = errors.Join(add("no namespace, cgroup", "<= 1.8 x", wide, host),
-				add("the same, with a memory limit", "", bounded, host))
+			err = errors.Join(add("level-0 spawn, no namespace, cgroup", "<= 1.8 x", wide, host),
+				add("level-0 spawn, the same, with a memory limit", "", bounded, host))
 		case sandbox.Subreaper:
-			err = add("no namespace, subreaper", "", wide, host)
+			err = add("level-0 spawn, no namespace, subreaper", "", wide, host)
 		}
 		if err != nil {
 			return err
@@ -98,9 +99,10 @@ func (s spawner) measure(rounds int, heap string) error {
 		level     durward.Level
 		network   durward.NetworkMode
 	}{
-		{"level 1", "<= 3.5 x", durward.LevelRestrict, durward.NetNone},
-		{"level 2", "<= 5 x", durward.LevelIsolate, durward.NetFull},
-		{"level 2, network namespace", "<= 8 x", durward.LevelIsolate, durward.NetNone},
+		{"level-1 spawn", "<= 3.5 x", durward.LevelRestrict, durward.NetNone},
+		{"level-2 spawn, no network, in a namespace that is kept", "<= 5 x", durward.LevelIsolate, durward.NetNone},
+		{"level-2 spawn, loopback, in a new network namespace", "<= 8 x", durward.LevelIsolate, durward.NetLoopback},
+		{"level-2 spawn, the machine's network", "<= 5 x", durward.LevelIsolate, durward.NetFull},
 	} {
 		g, err := s.confined(l.level, l.network)
 		if err != nil {
@@ -110,12 +112,13 @@ func (s spawner) measure(rounds int, heap string) error {
 			return err
 		}
 	}
+	names, bars, funcs = append(names, "bwrap with all it has, for scale"), append(bars, ">= 4 x level 2"), append(funcs, s.bubblewrap)
 	m, err := interleaved(rounds, funcs...)
 	if err != nil {
 		return err
 	}
 	for i := 1; i < len(m); i++ {
-		report("level-0 spawn, "+names[i]+", "+heap, micros(m[0]), micros(m[i])+" = "+ratio(m[i], m[0]), bars[i])
+		report(names[i]+", "+heap, micros(m[0]), micros(m[i])+" = "+ratio(m[i], m[0]), bars[i])
 	}
 	return nil
 }
@@ -144,9 +147,23 @@ func (s spawner) bare() error {
 	return err
 }
 
-// level0 prepares a call once and gives a function that spawns it, waits for its end
+// bubblewrap runs the program in the sandbox of that name, with what level 2 gives: new
+// namespaces, a private root, and no capabilities.
+func (s spawner) bubblewrap() error {
+	dir := filepath.Dir(s.nop)
+	cmd := exec.Command("bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv",
+		"--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64",
+		"--ro-bind", "/etc", "/etc", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--ro-bind", dir, dir, "--chdir", dir, s.nop)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("bwrap: %w: %s", err, out)
+	}
+	return nil
+}
+
+// spawn prepares a call once and gives a function that spawns it, waits for its end
 // and frees it.
-func (s spawner) level0(g durward.Grant, h sandbox.Host) (func() error, error) {
+func (s spawner) spawn(g durward.Grant, h sandbox.Host) (func() error, error) {
 	dir, err := os.Open(filepath.Dir(s.nop))
 	if err != nil {
 		return nil, err

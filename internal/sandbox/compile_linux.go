@@ -175,6 +175,12 @@ func (s *shape) look(ctx context.Context, g durward.Grant, r *Request) (view, er
 		return v, err
 	}
 	s.view = v.String()
+	s.runsAll = s.tmpExec && v.runsAll(g.Files.Exec)
+	for _, p := range v.exec {
+		if within(p.path, r.Program.Path) {
+			s.program = p.path
+		}
+	}
 	if s.dir, err = physicalPath(r.Dir); err == nil && !v.shows(s.dir) {
 		err = &durward.Error{
 			Reason: durward.DirDenied, Op: "sandbox", Rule: "filesystem.read", Hint: "name it, or a directory around it, in filesystem.read or filesystem.write",

@@ -19,6 +19,7 @@ type restraint struct {
 	abi     landlock.ABI // zero where there is no Landlock
 	unix    bool         // sockets of AF_UNIX may be made
 	tmpExec bool         // programs may be executed from the private /tmp
+	runsAll bool         // and from all that is seen at level 2
 	keep    bool         // the command keeps the runtime's user, host root
 }
 

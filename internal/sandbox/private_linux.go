@@ -141,7 +141,11 @@ func (b *builder) landlock(s shape) {
 		b.place(what, unix.SYS_OPENAT, roomWorkFD, number(unix.AT_FDCWD), text(path), number(unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC))
 		b.add(what, unix.SYS_LANDLOCK_ADD_RULE, number(reaperRulesFD), number(unix.LANDLOCK_RULE_PATH_BENEATH), data(rule), number(0))
 	}
-	allow("/", true, landlock.Read)
+	everywhere := landlock.Read
+	if s.runsAll {
+		everywhere |= landlock.Execute
+	}
+	allow("/", true, everywhere)
 	allow("/dev", true, landlock.Read|landlock.Device)
 	allow("/dev/shm", true, landlock.Read|landlock.Write)
 	if b.view.tmp {
@@ -152,7 +156,11 @@ func (b *builder) landlock(s shape) {
 			allow(p.path, p.dir, landlock.Read|landlock.Write)
 		}
 	}
-	for _, p := range b.view.exec { // the program is found where the rule for the root is not
-		allow(p.path, p.dir, landlock.Read|landlock.Execute)
+	for _, p := range b.view.exec {
+		// The program itself is found by a name of the machine's, where the rule for the
+		// root is not.
+		if !s.runsAll || p.path == s.program {
+			allow(p.path, p.dir, landlock.Read|landlock.Execute)
+		}
 	}
 }

@@ -27,6 +27,8 @@ type shape struct {
 	restraint
 	view string // what is seen at level 2, printed
 	dir  string // where the command begins there
+	// program is the entry of the view that the program lies in.
+	program string
 	gaps gaps
 
 	mode     durward.Mode

@@ -287,6 +287,11 @@ func anyWithin(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return within(dir, path) })
 }
 
+// runsAll reports whether programs may be executed from each place that is given.
+func (v view) runsAll(exec []string) bool {
+	return !v.host && !slices.ContainsFunc(v.places, func(p place) bool { return p.kind <= written && !anyWithin(exec, p.path) })
+}
+
 // owned reports whether some of what belongs to root is to look like the command's.
 func (v view) owned() bool {
 	return slices.ContainsFunc(v.places, func(p place) bool { return p.owned })
