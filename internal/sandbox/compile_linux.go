@@ -96,13 +96,16 @@ func compileAt(ctx context.Context, at durward.Level, r Request, h Host) (Plan, 
 	return p, err
 }
 
-// environment adds the private directory to what the request has: the command's own /tmp
-// where it has one.
+// environment adds the private directory to what the request has: in a room its /tmp, or
+// /dev/shm where the machine's /tmp was given.
 func (p *Plan) environment(r Request, v view) []string {
 	dir := r.Scratch
-	if p.apart && v.tmp {
+	switch {
+	case p.apart && v.tmp:
 		dir = privateTmp
-	} else {
+	case p.apart:
+		dir = privateShm
+	default:
 		p.Scratch = len(r.PrivateEnv) > 0 || p.rules != nil && slices.Contains(r.Grant.Files.Write, durward.PrivateTmp)
 	}
 	env := slices.Clone(r.Env)

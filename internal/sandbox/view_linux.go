@@ -102,7 +102,8 @@ func viewOf(g durward.Grant, denied []string, id identity) (view, error) {
 	return v.view, v.err
 }
 
-const privateTmp = "/tmp"
+// What only the call has.
+const privateTmp, privateShm = "/tmp", "/dev/shm"
 
 // sockets are where services listen. A read-only mount keeps nobody from connecting.
 func (v *viewer) sockets() []string {
