@@ -9,6 +9,7 @@ import (
 	"github.com/durward/durward/internal/content"
 	"github.com/durward/durward/internal/engine/process"
 	"github.com/durward/durward/internal/fsroot"
+	"github.com/durward/durward/internal/sandbox"
 	"github.com/durward/durward/internal/source/pages"
 )
 
@@ -39,7 +40,7 @@ func (b *builder) seal(g durward.Grant) error {
 // warn tells of files that are not served although they lie in the site, where commands
 // can read them all the same.
 func (b *builder) warn(g durward.Grant) {
-	if b.local == nil || b.engine == nil || b.config.Logger == nil {
+	if b.local == nil || b.engine == nil || b.config.Logger == nil || conceals(g) {
 		return
 	}
 	uid, gids, err := b.engine.User(g, b.local.Root())
@@ -56,6 +57,12 @@ func (b *builder) warn(g durward.Grant) {
 			b.config.Logger.Warn("this file is not served, but the commands of the site can read it: keep it elsewhere", "file", below)
 		}
 	}
+}
+
+// conceals reports whether commands do not see what they are denied.
+func conceals(g durward.Grant) bool {
+	confined := g.Mode == durward.ReadOnly || g.Mode == durward.WorkspaceWrite
+	return confined && (g.Level == durward.LevelAuto || g.Level == durward.LevelIsolate) && sandbox.Probe().Level(durward.LevelIsolate) == nil
 }
 
 const whyIdle = "the blocks marked component are shown and not run: the commands of this page run as a user who can write it"

@@ -51,7 +51,9 @@ started. It reads standard input unless that is a terminal. What it prints is sh
 anything that a terminal would obey or a reader could not see; a file or a pipe gets each byte
 as it is with --raw, and a terminal by --stream --tty, where input comes from it, too. Its exit status is
 given on; after signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not to be prepared,
-126 not executable, 127 not found, 137 ended by a limit, 1 that its output could not be written.`,
+126 not executable, 127 not found, 137 ended by a limit or because a protected path changed, 1 that its output
+could not be written. Without --policy it reads the root and the system, writes nothing but a private /tmp and
+what --write names, and has no network.`,
 		Example: `  durward exec -- ls -l
   durward exec --timeout 5s --report -- sh -c 'echo "$HOME"'
   durward exec --stream -- sh -c 'echo one; echo two'

@@ -123,8 +123,11 @@ func (s *shape) restrain(ctx context.Context, r *Request) (v view, rules *landlo
 	if g.Mode != durward.ReadOnly && g.Mode != durward.WorkspaceWrite {
 		return v, nil, unavailable("level", "use level 0 for it, or a mode that confines", "mode %s confines nothing that level %d could hold", g.Mode, s.at.Number())
 	}
+	if g.Files.CopyOnWrite {
+		return v, nil, unavailable("filesystem.copyOnWrite", "take it out of the policy", "a copy of what is written cannot be had")
+	}
 	if s.stepDown && !s.isolates() {
-		g.Files.Protect = nil // rules can only give
+		g.Files.Protect = nil // rules can only give; the report says so
 	}
 	s.abi, _ = landlock.Probe()
 	s.network = g.Network.Mode
@@ -132,6 +135,10 @@ func (s *shape) restrain(ctx context.Context, r *Request) (v view, rules *landlo
 		s.network = durward.NetNone
 	}
 	s.unix = s.abi >= landlock.FiltersSockets
+	if len(g.Network.UnixSockets) > 0 && !s.unix {
+		return v, nil, unavailable("network.unixSockets", "take it out of the policy, or use a kernel whose Landlock is version 9 or later",
+			"no socket can be given to a command without giving it all others, too")
+	}
 	s.tmpExec = slices.Contains(g.Files.Exec, durward.PrivateTmp)
 	s.keep = s.id.uid == s.own.uid && hostUID(s.own.uid) == 0
 	if err := runnable(r.Program, g.Files); err != nil {
@@ -173,6 +180,12 @@ func (s *shape) look(ctx context.Context, g durward.Grant, r *Request) (view, er
 	if err != nil {
 		return view{}, err
 	}
+	if s.dir, err = physicalPath(r.Dir); err != nil {
+		return view{}, err
+	}
+	if g.Files.HostReadOnly && within(privateTmp, s.dir) { // it would be seen but for that
+		g.Files.Read = append(slices.Clip(g.Files.Read), s.dir)
+	}
 	v, err := viewOf(g, slices.Concat(g.Files.Deny, found), s.id)
 	if err != nil {
 		return v, err
@@ -184,7 +197,7 @@ func (s *shape) look(ctx context.Context, g durward.Grant, r *Request) (view, er
 			s.program = p.path
 		}
 	}
-	if s.dir, err = physicalPath(r.Dir); err == nil && !v.shows(s.dir) {
+	if !v.shows(s.dir) {
 		err = &durward.Error{
 			Reason: durward.DirDenied, Op: "sandbox", Rule: "filesystem.read", Hint: "name it, or a directory around it, in filesystem.read or filesystem.write",
 			Err: fmt.Errorf("a command at level 2 does not see its working directory %s", s.dir),

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +16,9 @@ type gaps struct {
 	broken [12]bool // by the order of [durward.Guarantees]
 	what   string   // a line each, for a report
 }
+
+// mostLines bounds what a report says of gaps.
+const mostLines = 8
 
 // networkGap begins the name of a gap that the filter of system calls cannot close.
 const networkGap = "network "
@@ -32,6 +36,9 @@ func gapsOf(list []landlock.Gap) gaps {
 			g.broken[slices.Index(durward.Guarantees(), guarantee)] = true
 			lines = append(lines, string(guarantee)+": "+gap.What+" is not held at level 1")
 		}
+	}
+	if more := len(lines) - mostLines; more > 0 {
+		lines = append(lines[:mostLines], fmt.Sprintf("%d more of the policy's paths are not held at level 1", more))
 	}
 	g.what = strings.Join(lines, "\n")
 	return g

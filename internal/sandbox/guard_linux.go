@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +40,9 @@ type guarded struct {
 	path string
 	// device and inode are of what stands there; zero where nothing does.
 	device, inode uint64
+	// link and owner are of a symlink, so that it can be put back.
+	link     string
+	uid, gid int
 }
 
 // guardedAs is a path as it is now; info is nil where nothing stands there.
@@ -47,7 +51,12 @@ func guardedAs(path string, info os.FileInfo) guarded {
 		return guarded{path: path}
 	}
 	p := placeOf(shown, path, info)
-	return guarded{path, p.device, p.inode}
+	g := guarded{path: path, device: p.device, inode: p.inode}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode()&fs.ModeSymlink != 0 {
+		g.uid, g.gid = int(st.Uid), int(st.Gid)
+		g.link, _ = os.Readlink(path) // of one that is gone the next look tells
+	}
+	return g
 }
 
 // watched lists what has to stay as it is while a command has a view.
@@ -55,8 +64,9 @@ func (v view) watched() []guarded {
 	var list []guarded
 	list = append(list, v.loose...)
 	for _, p := range v.places {
-		if around, ok := v.around(p.path); ok && p.kind > pinned && around.kind == written {
-			list = append(list, guarded{p.path, p.device, p.inode})
+		around, ok := v.around(p.path)
+		if p.kind == hidden || p.kind == kept && ok && around.kind == written {
+			list = append(list, guarded{path: p.path, device: p.device, inode: p.inode})
 		}
 	}
 	return list
@@ -156,7 +166,10 @@ func (g *guard) check() error {
 }
 
 // is reports whether that is what stood there when the view was made.
-func (p guarded) is(info os.FileInfo) bool { return guardedAs(p.path, info) == p }
+func (p guarded) is(info os.FileInfo) bool {
+	now := placeOf(shown, p.path, info)
+	return now.device == p.device && now.inode == p.inode
+}
 
 func (p guarded) breach(what string) error {
 	return &durward.Error{
@@ -212,8 +225,8 @@ func (g *guard) breaks(err error) {
 	}
 }
 
-// release looks for the last time, when the tree is dead, and moves aside what stands
-// where nothing stood.
+// release looks for the last time, when the tree is dead, moves aside what stands where
+// nothing stood, and puts symlinks back.
 func (g *guard) release() {
 	g.events.Close()
 	g.done.Wait()
@@ -221,14 +234,36 @@ func (g *guard) release() {
 		g.breaks(err)
 	}
 	for _, p := range g.paths {
-		if p.inode != 0 {
-			continue
+		if p.inode == 0 || p.link != "" && p.changed() {
+			g.restore(p)
 		}
-		if aside, err := moveAside(p.path); err == nil {
-			g.tell(fmt.Errorf("it was moved to %s", aside))
-		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			g.tell(fmt.Errorf("it could not be moved aside: %w", err))
-		}
+	}
+}
+
+func (p guarded) changed() bool {
+	info, err := os.Lstat(p.path)
+	return err != nil || !p.is(info)
+}
+
+// restore makes a path what it was: nothing, or a symlink.
+func (g *guard) restore(p guarded) {
+	aside, err := moveAside(p.path)
+	switch {
+	case err == nil:
+		g.tell(fmt.Errorf("what stood there was moved to %s", aside))
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
+		g.tell(fmt.Errorf("what stands there could not be moved aside: %w", err))
+		return
+	}
+	if p.link == "" {
+		return
+	}
+	err = os.Symlink(p.link, p.path)
+	if err == nil {
+		err = os.Lchown(p.path, p.uid, p.gid)
+	}
+	if err != nil {
+		g.tell(fmt.Errorf("the symlink could not be put back: %w", err))
 	}
 }
 

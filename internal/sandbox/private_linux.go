@@ -156,6 +156,9 @@ func (b *builder) landlock(s shape) {
 			allow(p.path, p.dir, landlock.Read|landlock.Write)
 		}
 	}
+	for _, path := range b.view.sockets {
+		allow(path, false, landlock.Connect)
+	}
 	for _, p := range b.view.exec {
 		// The program itself is found by a name of the machine's, where the rule for the
 		// root is not.

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/durward/durward"
 )
@@ -34,6 +35,9 @@ func (s shape) report() (durward.Report, error) {
 	}
 	if s.confines() && s.abi == 0 {
 		r.Weak = append(r.Weak, "landlock: this kernel has none; mounts alone hold the files")
+	}
+	if s.confines() && !s.isolates() && s.mode == durward.WorkspaceWrite {
+		r.Weak = append(r.Weak, "protect: nothing in what can be written is protected at level 1")
 	}
 	r.Weak = append(r.Weak, s.gaps.weak()...)
 	err := s.require(&r)
@@ -166,7 +170,9 @@ func (s shape) require(r *durward.Report) error {
 			return unavailable("require", requireHint(s.mode, q)+", or use a host that holds it (durward doctor)",
 				"%s is required and level %d holds it by %s%s", q, s.at.Number(), held.Held, s.gaps.because())
 		}
-		r.Weak = append(r.Weak, fmt.Sprintf("%s: %s at level %d", q.Guarantee, held.Held, s.at.Number()))
+		if told := fmt.Sprintf("%s: %s", q.Guarantee, held.Held); !slices.Contains(r.Weak, told) {
+			r.Weak = append(r.Weak, fmt.Sprintf("%s at level %d", told, s.at.Number()))
+		}
 	}
 	return nil
 }

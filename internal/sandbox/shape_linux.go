@@ -29,7 +29,7 @@ type shape struct {
 	dir  string // where the command begins there
 	// program is the entry of the view that the program lies in.
 	program string
-	gaps gaps
+	gaps    gaps
 
 	mode     durward.Mode
 	stepDown bool

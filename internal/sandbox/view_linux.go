@@ -22,10 +22,11 @@ type view struct {
 	// host shows all of the machine's files, to be read, below the places.
 	host bool
 	// tmp is whether /tmp is private: unless the sets name it.
-	tmp    bool
-	places []place // in the order of their paths
-	links  []durward.Link
-	exec   []place // where programs may be executed from
+	tmp     bool
+	places  []place // in the order of their paths
+	links   []durward.Link
+	sockets []string // that may be connected to
+	exec    []place  // where programs may be executed from
 	// loose are protected or denied paths that nobody can put a mount on: they are not
 	// there, or are symlinks.
 	loose []guarded
@@ -86,8 +87,9 @@ func viewOf(g durward.Grant, denied []string, id identity) (view, error) {
 	v.give(shown, g.Files.Read)
 	v.give(written, g.Files.Write)
 	v.give(shown, g.Network.UnixSockets)
+	v.sockets = g.Network.UnixSockets
 	if v.host = v.host || g.Files.HostReadOnly; v.host {
-		denied = slices.Concat(denied, v.sockets())
+		denied = slices.Concat(denied, v.machines())
 	}
 	slices.SortFunc(v.places, byPath)
 	v.nest()
@@ -105,12 +107,13 @@ func viewOf(g durward.Grant, denied []string, id identity) (view, error) {
 // What only the call has.
 const privateTmp, privateShm = "/tmp", "/dev/shm"
 
-// sockets are where services listen. A read-only mount keeps nobody from connecting.
-func (v *viewer) sockets() []string {
-	dirs := []string{"/run", "/var/run"}
+// machines are where services listen, whom a read-only mount keeps nobody from, and what
+// tells of the machine below the system.
+func (v *viewer) machines() []string {
+	dirs := []string{"/run", "/var/run", "/sys/firmware"}
 	for _, p := range v.places {
 		if anyWithin(dirs, p.path) {
-			v.fail(durward.SandboxUnavailable, "take it out of the policy, or use view: private", "%s cannot be given where all of the machine is shown: /run is hidden then", p.path)
+			v.fail(durward.SandboxUnavailable, "take it out of the policy, or use view: private", "%s cannot be given where all of the machine is shown: that is hidden then", p.path)
 		}
 	}
 	return dirs
@@ -217,6 +220,9 @@ func (v *viewer) protect(path string) {
 func (v *viewer) deny(path string) {
 	v.places = slices.DeleteFunc(v.places, func(p place) bool { return within(path, p.path) })
 	root, inside := v.around(path)
+	if inside && root.kind == written {
+		v.pin(root.path, path)
+	}
 	if inside && root.kind != hidden || !inside && v.host && !v.own(path) {
 		v.cover(hidden, path)
 	}
@@ -312,6 +318,9 @@ func (v view) String() string {
 	}
 	for _, l := range v.links {
 		fmt.Fprintf(&b, "link %q to %q\n", l.Path, l.To)
+	}
+	for _, path := range v.sockets {
+		fmt.Fprintf(&b, "connect to %q\n", path)
 	}
 	for _, p := range v.exec {
 		fmt.Fprintf(&b, "execute %q%s\n", p.path, mark(p.dir, "/"))

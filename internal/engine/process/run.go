@@ -193,6 +193,7 @@ func (r *run) finish(ctx context.Context) (durward.Result, error) {
 	}
 	if breach := r.proc.Breach(); breach != nil {
 		err = breach // that the command was ended for it is no cause of its own
+		r.killed = "KILL"
 	}
 	err = errors.Join(err, released)
 	if r.cause == "" {
