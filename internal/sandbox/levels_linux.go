@@ -81,7 +81,7 @@ func (h Host) tryLevel(at durward.Level) error {
 	if err := t.runs(); err != nil {
 		return err
 	}
-	for _, a := range attemptsAt(at) {
+	for _, a := range t.attempts() {
 		if err := t.refused(a); err != nil {
 			return err
 		}
@@ -95,14 +95,14 @@ type attempt struct {
 	with []unix.Errno
 }
 
-func attemptsAt(at durward.Level) []attempt {
+func (t *levelTrial) attempts() []attempt {
 	list := []attempt{
 		{Call{Name: "open a file outside", NR: unix.SYS_OPENAT, Args: []Arg{number(unix.AT_FDCWD), text("/proc/self/maps"), number(unix.O_RDONLY)}}, []unix.Errno{unix.EACCES}},
 		{Call{Name: "make a socket", NR: unix.SYS_SOCKET, Args: []Arg{number(unix.AF_INET), number(unix.SOCK_STREAM), number(0)}}, []unix.Errno{unix.EPERM}},
 		{Call{Name: "mount", NR: unix.SYS_MOUNT, Args: []Arg{number(0), text("/"), number(0), number(unix.MS_REMOUNT | unix.MS_BIND), number(0)}}, []unix.Errno{unix.EPERM}},
 	}
-	if at == durward.LevelIsolate {
-		list[0] = attempt{Call{Name: "find a file outside", NR: unix.SYS_FACCESSAT, Args: []Arg{number(unix.AT_FDCWD), text("/../etc"), number(0)}}, []unix.Errno{unix.ENOENT}}
+	if t.request.Grant.Level == durward.LevelIsolate {
+		list[0] = attempt{Call{Name: "find a file outside", NR: unix.SYS_FACCESSAT, Args: []Arg{number(unix.AT_FDCWD), text("/../" + t.outside), number(0)}}, []unix.Errno{unix.ENOENT}}
 		list = append(list, attempt{Call{Name: "write to the private root", NR: unix.SYS_MKDIRAT, Args: []Arg{number(unix.AT_FDCWD), text("/durward-probe"), number(0)}}, []unix.Errno{unix.EROFS, unix.EACCES}})
 	}
 	return list
@@ -114,6 +114,7 @@ type levelTrial struct {
 	host        Host
 	null        *os.File
 	read, write *os.File
+	outside     string // a name in the machine's root that is not to be seen
 }
 
 func newLevelTrial(at durward.Level, h Host) (*levelTrial, error) {
@@ -121,15 +122,19 @@ func newLevelTrial(at durward.Level, h Host) (*levelTrial, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &levelTrial{host: h, request: Request{
+	inside, outside, err := twoNames()
+	if err != nil {
+		return nil, err
+	}
+	t := &levelTrial{host: h, outside: outside, request: Request{
 		Argv: []string{"durward-probe"}, Program: &Program{file: program, Path: "/durward-probe"}, Follow: true,
 		Grant: durward.Grant{
 			Mode: durward.ReadOnly, Level: at, MinLevel: at,
-			Files:   durward.Files{Read: []string{"/usr"}, Exec: []string{"/"}},
+			Files:   durward.Files{Read: []string{inside}, Exec: []string{"/"}},
 			Network: durward.Network{Mode: durward.NetNone},
 		},
 	}}
-	if t.request.Dir, err = os.Open("/usr"); err == nil {
+	if t.request.Dir, err = os.Open(inside); err == nil {
 		if t.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
 			t.read, t.write, err = os.Pipe()
 		}
@@ -139,6 +144,26 @@ func newLevelTrial(at durward.Level, h Host) (*levelTrial, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// twoNames gives a directory in the machine's root that everybody may enter, and the name
+// of something else there. What every room has is neither.
+func twoNames() (inside, outside string, err error) {
+	entries, err := os.ReadDir("/")
+	for _, e := range entries {
+		info, gone := e.Info()
+		switch {
+		case gone != nil || slices.Contains([]string{"dev", "proc", "tmp"}, e.Name()):
+		case inside == "" && e.IsDir() && info.Mode()&0o5 == 0o5:
+			inside = "/" + e.Name()
+		case outside == "":
+			outside = e.Name()
+		}
+	}
+	if err == nil && (inside == "" || outside == "") {
+		err = errors.New("the root directory holds too little to try it")
+	}
+	return inside, outside, err
 }
 
 func (t *levelTrial) close() {
