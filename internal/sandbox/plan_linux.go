@@ -219,8 +219,12 @@ func namespaceNames(flags uintptr) string {
 		flag uintptr
 		name string
 	}{
-		{unix.CLONE_NEWUSER, "user"}, {unix.CLONE_NEWNS, "mount"}, {unix.CLONE_NEWPID, "pid"},
-		{unix.CLONE_NEWIPC, "ipc"}, {unix.CLONE_NEWUTS, "uts"}, {unix.CLONE_NEWNET, "net"},
+		{unix.CLONE_NEWUSER, "user"},
+		{unix.CLONE_NEWNS, "mount"},
+		{unix.CLONE_NEWPID, "pid"},
+		{unix.CLONE_NEWIPC, "ipc"},
+		{unix.CLONE_NEWUTS, "uts"},
+		{unix.CLONE_NEWNET, "net"},
 	} {
 		if flags&n.flag != 0 {
 			names = append(names, n.name)

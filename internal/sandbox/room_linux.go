@@ -280,8 +280,11 @@ func (b *builder) devices() {
 		b.attach(what, roomWorkFD, roomStoreFD, at)
 	}
 	for _, l := range []durward.Link{
-		{Path: "/ptmx", To: "pts/ptmx"}, {Path: "/fd", To: "/proc/self/fd"}, {Path: "/stdin", To: "/proc/self/fd/0"},
-		{Path: "/stdout", To: "/proc/self/fd/1"}, {Path: "/stderr", To: "/proc/self/fd/2"},
+		{Path: "/ptmx", To: "pts/ptmx"},
+		{Path: "/fd", To: "/proc/self/fd"},
+		{Path: "/stdin", To: "/proc/self/fd/0"},
+		{Path: "/stdout", To: "/proc/self/fd/1"},
+		{Path: "/stderr", To: "/proc/self/fd/2"},
 	} {
 		b.link(storeDev+l.Path, l.To)
 	}
