@@ -123,7 +123,16 @@ func (c *compiler) protectPath(t Text) []string {
 		return nil
 	}
 	c.note("filesystem.protect", t, path, physical)
-	return []string{physical}
+	return append([]string{physical}, c.asName(path)...)
+}
+
+// asName gives a path by its own name, besides what that leads to: a link can be replaced.
+func (c *compiler) asName(path string) []string {
+	parent, _, err := c.physical(filepath.Dir(path))
+	if err != nil {
+		return nil
+	}
+	return []string{filepath.Join(parent, filepath.Base(path))}
 }
 
 // roots are the directories that the sets of protected files are looked for in.
@@ -167,11 +176,7 @@ func (c *compiler) resolved(t Text, paths []string) []string {
 			c.problems.Add(t.Where, "%s: %s cannot be resolved: %s", t.Value, path, err)
 			continue
 		}
-		// The name is protected besides what it leads to: a link can be replaced.
-		list = append(list, physical)
-		if parent, _, err := c.physical(filepath.Dir(path)); err == nil {
-			list = append(list, filepath.Join(parent, filepath.Base(path)))
-		}
+		list = append(append(list, physical), c.asName(path)...)
 	}
 	return list
 }

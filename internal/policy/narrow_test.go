@@ -177,7 +177,7 @@ func reaches(n durward.Network, endpoint string) bool {
 
 // drawPolicy draws a policy whose parts meet those of others often.
 func drawPolicy(t *rapid.T, label string) *policy.Policy {
-	paths := []string{"/srv", "/srv/shared", "~/notes", "~/link", "${workspace}", "${workspace}/src", "/opt/tool", "~", "/usr", "/"}
+	paths := []string{"/srv", "/srv/shared", "~/notes", "${workspace}", "${workspace}/src", "/opt/tool", "~", "/usr", "/"}
 	some := func(name string, from []string, least int) string {
 		drawn := rapid.SliceOfNDistinct(rapid.SampledFrom(from), least, 4, rapid.ID[string]).Draw(t, label+name)
 		quoted := make([]string, len(drawn))

@@ -45,7 +45,7 @@ func TestTheExampleSaysWhatItSays(t *testing.T) {
 			Write: []string{"/home/ann/work", "@tmp"},
 			Deny:  []string{"/home/ann/work/.env"},
 			Protect: []string{
-				"/home/ann/work/.envrc", "/home/ann/work/.git/config", "/home/ann/work/.git/config.worktree",
+				"/home/ann/work/.envrc", "/home/ann/work/.git/commondir", "/home/ann/work/.git/config", "/home/ann/work/.git/config.worktree",
 				"/home/ann/work/.git/hooks", "/home/ann/work/.git/info/attributes", "/home/ann/work/.gitmodules",
 				"/home/ann/work/.idea", "/home/ann/work/.mcp.json", "/home/ann/work/.vscode", "/home/ann/work/durward-policy.yaml",
 			},

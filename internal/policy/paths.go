@@ -35,6 +35,28 @@ func (c *compiler) files() {
 	c.hidden()
 	c.readOnly()
 	f.Links = c.links()
+	c.planted()
+}
+
+// planted refuses an entry that lies in what commands can write and leads out of it: a
+// command could have put a symlink there.
+func (c *compiler) planted() {
+	for _, p := range c.p.paths {
+		set := p.Member == "filesystem.read" || p.Member == "filesystem.write" || p.Member == "filesystem.exec"
+		if !set || p.path == "" || p.Physical == "" || strings.HasPrefix(p.Written, "@") {
+			continue
+		}
+		parent, _, err := c.physical(filepath.Dir(p.path))
+		if err != nil {
+			continue // it would have been refused
+		}
+		name := filepath.Join(parent, filepath.Base(p.path))
+		for _, root := range c.grant.Files.Write {
+			if root != p.Physical && root != durward.PrivateTmp && contains(root, name) && !contains(root, p.Physical) {
+				c.problems.Add(p.Where, "%s leads out of %s, which a command can write: name %s itself if that is meant", p.Written, root, p.Physical)
+			}
+		}
+	}
 }
 
 // hidden denies what is nobody's business. What cannot be resolved is not there.

@@ -101,7 +101,7 @@ func vcsPaths(root string, gitDirs []string) []string {
 		gitDirs = []string{filepath.Join(root, ".git")}
 	}
 	for _, dir := range gitDirs {
-		for _, name := range []string{"hooks", "config", "config.worktree", filepath.Join("info", "attributes")} {
+		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", filepath.Join("info", "attributes")} {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/sandbox/denyglob"
@@ -73,6 +74,9 @@ func candidates(g durward.Grant, h Host) ([]durward.Level, error) {
 
 // compileAt gives the plan at a level that the host has.
 func compileAt(ctx context.Context, at durward.Level, r Request, h Host) (Plan, error) {
+	if r.Grant.Files.CopyOnWrite {
+		return Plan{}, unavailable("filesystem.copyOnWrite", "take it out of the policy", "a copy of what is written cannot be had")
+	}
 	s, err := shapeOf(at, r, h)
 	if err != nil {
 		return Plan{}, err
@@ -123,9 +127,6 @@ func (s *shape) restrain(ctx context.Context, r *Request) (v view, rules *landlo
 	if g.Mode != durward.ReadOnly && g.Mode != durward.WorkspaceWrite {
 		return v, nil, unavailable("level", "use level 0 for it, or a mode that confines", "mode %s confines nothing that level %d could hold", g.Mode, s.at.Number())
 	}
-	if g.Files.CopyOnWrite {
-		return v, nil, unavailable("filesystem.copyOnWrite", "take it out of the policy", "a copy of what is written cannot be had")
-	}
 	if s.stepDown && !s.isolates() {
 		g.Files.Protect = nil // rules can only give; the report says so
 	}
@@ -141,7 +142,7 @@ func (s *shape) restrain(ctx context.Context, r *Request) (v view, rules *landlo
 	}
 	s.tmpExec = slices.Contains(g.Files.Exec, durward.PrivateTmp)
 	s.keep = s.id.uid == s.own.uid && hostUID(s.own.uid) == 0
-	if err := runnable(r.Program, g.Files); err != nil {
+	if err := runnable(r.Program, g.Files); err != nil && r.Program.info != nil {
 		return v, nil, err
 	}
 	if s.isolates() {
@@ -171,6 +172,11 @@ func (s *shape) ruled(g durward.Grant, tmp string) (*landlock.Rules, error) {
 		return nil, err
 	}
 	s.gaps = gapsOf(slices.Concat(taken, rules.Gaps(s.abi)))
+	for _, gap := range taken {
+		if !s.stepDown && (strings.HasPrefix(gap.What, "deny ") || strings.HasPrefix(gap.What, "protect ")) {
+			return nil, unavailable("filesystem", "use level 2, or give a directory that it does not lie in", "%s cannot be held at level 1: rules can only give", gap.What)
+		}
+	}
 	return &rules, nil
 }
 
@@ -186,17 +192,13 @@ func (s *shape) look(ctx context.Context, g durward.Grant, r *Request) (view, er
 	if g.Files.HostReadOnly && within(privateTmp, s.dir) { // it would be seen but for that
 		g.Files.Read = append(slices.Clip(g.Files.Read), s.dir)
 	}
-	v, err := viewOf(g, slices.Concat(g.Files.Deny, found), s.id)
+	v, err := viewOf(g, slices.Concat(g.Files.Deny, found), s.id, s.dir)
 	if err != nil {
 		return v, err
 	}
 	s.view = v.String()
 	s.runsAll = s.tmpExec && v.runsAll(g.Files.Exec)
-	for _, p := range v.exec {
-		if within(p.path, r.Program.Path) {
-			s.program = p.path
-		}
-	}
+	s.program = r.Program.Path
 	if !v.shows(s.dir) {
 		err = &durward.Error{
 			Reason: durward.DirDenied, Op: "sandbox", Rule: "filesystem.read", Hint: "name it, or a directory around it, in filesystem.read or filesystem.write",

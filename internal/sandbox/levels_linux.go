@@ -127,7 +127,7 @@ func newLevelTrial(at durward.Level, h Host) (*levelTrial, error) {
 		return nil, err
 	}
 	t := &levelTrial{host: h, outside: outside, request: Request{
-		Argv: []string{"durward-probe"}, Program: &Program{file: program, Path: "/durward-probe"}, Follow: true,
+		Argv: []string{"durward-probe"}, Program: &Program{file: program}, Follow: true,
 		Grant: durward.Grant{
 			Mode: durward.ReadOnly, Level: at, MinLevel: at,
 			Files:   durward.Files{Read: []string{inside}, Exec: []string{"/"}},

@@ -29,6 +29,10 @@ func (s shape) private(v view) []Call {
 	b.open("enter the working directory", unix.AT_FDCWD, s.dir)
 	b.add("enter the working directory", unix.SYS_FCHDIR, result(1))
 	keep := []int{reaperProcFD}
+	if s.program != "" { // what is executed has the rights of where it lies in the room
+		b.open("open the program", unix.AT_FDCWD, s.program)
+		b.add("open the program", unix.SYS_DUP3, result(1), number(reaperProgramFD), number(0))
+	}
 	if s.abi > 0 {
 		b.landlock(s)
 		keep = append(keep, reaperRulesFD)
@@ -160,10 +164,8 @@ func (b *builder) landlock(s shape) {
 		allow(path, false, landlock.Connect)
 	}
 	for _, p := range b.view.exec {
-		// The program itself is found by a name of the machine's, where the rule for the
-		// root is not.
-		if !s.runsAll || p.path == s.program {
-			allow(p.path, p.dir, landlock.Read|landlock.Execute)
+		if !s.runsAll {
+			allow(p.path, p.dir, landlock.Execute)
 		}
 	}
 }

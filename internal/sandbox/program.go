@@ -79,6 +79,9 @@ func openProgram(path string) (*Program, error) {
 
 // unchanged reports whether Path still names the opened file.
 func (p *Program) unchanged() error {
+	if p.info == nil {
+		return nil // it has no path
+	}
 	now, err := os.Stat(p.Path)
 	if err == nil && !os.SameFile(p.info, now) {
 		err = errors.New("it was replaced while the call was prepared")

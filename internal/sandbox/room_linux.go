@@ -24,7 +24,6 @@ import (
 //
 //	root     the root to be, with something to mount each place of the view on
 //	dev      what /dev shows
-//	hidden   and hidden-file: what stands over a directory or a file that is denied
 //
 // It is left behind with the machine's own root when the new one is entered.
 //
@@ -87,8 +86,13 @@ func (v view) sources() []Call {
 	return b.calls
 }
 
-// late reports whether a place lies in what every call has for itself.
-func (v view) late(p place) bool { return v.tmp && within(privateTmp, p.path) }
+// late reports whether a place is mounted by each call for itself: what lies in the private
+// /tmp, what covers something, and what lies over a cover. A cover goes when the file under
+// it is removed or replaced on the machine, so none is kept.
+func (v view) late(p place) bool {
+	around, _ := v.around(p.path)
+	return v.tmp && within(privateTmp, p.path) || p.kind > written || around.kind == kept
+}
 
 // room gives the calls that build what calls of one view have in common, and enter it.
 func (v view) room() []Call {
@@ -111,7 +115,7 @@ func (v view) room() []Call {
 	b.seal("make the store read-only")
 	b.add("private /dev", unix.SYS_OPEN_TREE, number(roomStoreFD), text(storeDev), number(cloneTree|unix.AT_RECURSIVE))
 	b.add("private /dev", unix.SYS_MOVE_MOUNT, result(1), text(""), number(roomRootFD), text("dev"), number(unix.MOVE_MOUNT_F_EMPTY_PATH))
-	b.places(func(p place) bool { return p.kind != shown && !v.late(p) })
+	b.places(func(p place) bool { return p.kind == written && !v.late(p) })
 	b.add("enter the private root", unix.SYS_FCHDIR, number(roomRootFD))
 	b.add("enter the private root", unix.SYS_PIVOT_ROOT, text("."), text("."))
 	// The machine's root lies over the new one now: who goes up from the root would be
@@ -203,7 +207,6 @@ func (b *builder) store() {
 	for _, dir := range []string{storeRoot, storeDev, storeDev + "/shm", storeDev + "/pts"} {
 		b.directory(dir)
 	}
-	b.hiding()
 }
 
 // hiding makes what stands over what is hidden.
@@ -264,7 +267,7 @@ func (v view) inside(p place) bool {
 			return true
 		}
 	}
-	return v.host && !v.late(p)
+	return v.host && !(v.tmp && within(privateTmp, p.path))
 }
 
 // devices are those that programs take for granted.

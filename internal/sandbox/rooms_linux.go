@@ -15,7 +15,8 @@ import (
 // What calls of one view have in common takes half the time of their start. So root, who
 // may enter another mount namespace, keeps the rooms of views that come again: a call
 // gets a copy of its own. A room holds on to what is mounted in it, as a shell that
-// stands in a directory does; so those that nobody wants are given up soon.
+// stands in a directory does, and does not learn of what is mounted on the machine since;
+// so none gets old.
 
 // rooms are those that are kept, by their views.
 type rooms struct {
@@ -29,14 +30,14 @@ type rooms struct {
 type keptRoom struct {
 	view   string
 	ns     *os.File
-	idle   *time.Timer
+	end    *time.Timer
 	wanted int // guarded by the mu of rooms: starts that use ns
 }
 
 const (
 	mostRooms = 8
-	// roomIdle is how long a room is kept that nobody wants.
-	roomIdle = 10 * time.Second
+	// roomTime is how long a room is kept.
+	roomTime = 10 * time.Second
 )
 
 // take gives the room of a plan, or nil when it is wanted for the first time. Whoever
@@ -60,7 +61,7 @@ func (r *rooms) take(p Plan, h Host) (*keptRoom, error) {
 		return nil, err
 	}
 	k := &keptRoom{view: view, ns: ns, wanted: 1}
-	k.idle = time.AfterFunc(roomIdle, func() { r.forget(k) })
+	k.end = time.AfterFunc(roomTime, func() { r.forget(k) })
 	r.kept = append(r.kept, k)
 	for len(r.kept) > mostRooms {
 		r.drop(r.kept[0])
@@ -76,17 +77,16 @@ func (r *rooms) give(k *keptRoom) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k.wanted--
-	k.idle.Reset(roomIdle)
 	if k.wanted == 0 && !slices.Contains(r.kept, k) {
 		k.close()
 	}
 }
 
-// forget gives up a room that nobody has wanted for a while.
+// forget gives up a room whose time is over.
 func (r *rooms) forget(k *keptRoom) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if k.wanted == 0 && slices.Contains(r.kept, k) {
+	if slices.Contains(r.kept, k) {
 		r.drop(k)
 	}
 }
@@ -100,7 +100,7 @@ func (r *rooms) drop(k *keptRoom) {
 }
 
 func (k *keptRoom) close() {
-	k.idle.Stop()
+	k.end.Stop()
 	k.ns.Close()
 }
 

@@ -27,7 +27,7 @@ type shape struct {
 	restraint
 	view string // what is seen at level 2, printed
 	dir  string // where the command begins there
-	// program is the entry of the view that the program lies in.
+	// program is its path there; empty for one that has none.
 	program string
 	gaps    gaps
 

@@ -21,7 +21,7 @@ import (
 // ProgramNotExecutable and wraps a [*StepError]; or it is the cause of ctx, when that
 // ends first.
 func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Process, error) {
-	if r.Program.script {
+	if r.Program.script || p.apart {
 		if err := r.Program.unchanged(); err != nil {
 			return nil, err
 		}

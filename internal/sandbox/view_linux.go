@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/durward/durward"
 )
 
@@ -40,8 +42,10 @@ type place struct {
 	// owned is set for what belongs to root, and is to look as if it belonged to the
 	// command's user.
 	owned bool
-	// device and inode tell what stood there when the view was made.
+	// device, inode and born tell what stood there when the view was made: an inode's
+	// number is given again.
 	device, inode uint64
+	born          int64
 }
 
 // placeOf describes what stands at a path.
@@ -49,6 +53,10 @@ func placeOf(kind placeKind, path string, info os.FileInfo) place {
 	p := place{path: path, kind: kind, dir: info.IsDir()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		p.device, p.inode = st.Dev, st.Ino
+	}
+	var x unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &x) == nil { // zero where it is not known
+		p.born = x.Btime.Sec*1e9 + int64(x.Btime.Nsec)
 	}
 	return p
 }
@@ -73,23 +81,25 @@ type viewer struct {
 	view
 	files durward.Files
 	id    identity
-	seen  map[string]bool // paths that are pinned, kept or hidden already
+	dir   string          // where the command begins
+	seen  map[string]bool // directories that are pinned already
 	err   error           // the first
 }
 
 // viewOf looks at the paths of a grant and says what becomes of each. The error has
 // reason SandboxUnavailable where the level cannot give what was asked for, and
 // SandboxError where a path has changed since the policy was read.
-func viewOf(g durward.Grant, denied []string, id identity) (view, error) {
-	v := viewer{files: g.Files, id: id, seen: make(map[string]bool)}
+func viewOf(g durward.Grant, denied []string, id identity, dir string) (view, error) {
+	v := viewer{files: g.Files, id: id, dir: dir, seen: make(map[string]bool)}
 	v.links = g.Files.Links
+	denied = slices.Concat(denied, []string{"/sys/firmware"}) // it tells of the machine below the system
 	v.tmp = !slices.Contains(slices.Concat(g.Files.Read, g.Files.Write), privateTmp)
 	v.give(shown, g.Files.Read)
 	v.give(written, g.Files.Write)
 	v.give(shown, g.Network.UnixSockets)
 	v.sockets = g.Network.UnixSockets
 	if v.host = v.host || g.Files.HostReadOnly; v.host {
-		denied = slices.Concat(denied, v.machines())
+		denied = slices.Concat(denied, v.services())
 	}
 	slices.SortFunc(v.places, byPath)
 	v.nest()
@@ -107,13 +117,12 @@ func viewOf(g durward.Grant, denied []string, id identity) (view, error) {
 // What only the call has.
 const privateTmp, privateShm = "/tmp", "/dev/shm"
 
-// machines are where services listen, whom a read-only mount keeps nobody from, and what
-// tells of the machine below the system.
-func (v *viewer) machines() []string {
-	dirs := []string{"/run", "/var/run", "/sys/firmware"}
+// services are where they listen. A read-only mount keeps nobody from connecting.
+func (v *viewer) services() []string {
+	dirs := []string{"/run", "/var/run"}
 	for _, p := range v.places {
 		if anyWithin(dirs, p.path) {
-			v.fail(durward.SandboxUnavailable, "take it out of the policy, or use view: private", "%s cannot be given where all of the machine is shown: that is hidden then", p.path)
+			v.fail(durward.SandboxUnavailable, "take it out of the policy, or use view: private", "%s cannot be given where all of the machine is shown: /run is hidden then", p.path)
 		}
 	}
 	return dirs
@@ -156,7 +165,7 @@ func (v *viewer) add(kind placeKind, path string) {
 		kind = shown
 	}
 	p := placeOf(kind, path, info)
-	p.owned = v.rootOwned(kind, info)
+	p.owned = v.rootOwned(kind, path, info)
 	v.places = append(v.places, p)
 }
 
@@ -168,11 +177,11 @@ func because(err error) string {
 	return ": " + pathError.Err.Error()
 }
 
-// rootOwned reports whether what is given to be written belongs to root, and the command
-// does not run as root.
-func (v *viewer) rootOwned(kind placeKind, info os.FileInfo) bool {
+// rootOwned reports whether the command's own workspace belongs to root, and the command
+// does not run as root. What everybody may write into is nobody's workspace.
+func (v *viewer) rootOwned(kind placeKind, path string, info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && kind == written && v.id.change && v.id.uid == dedicatedID && st.Uid == 0
+	return ok && kind == written && within(path, v.dir) && info.Mode()&0o002 == 0 && v.id.change && v.id.uid == dedicatedID && st.Uid == 0
 }
 
 // nest turns what is only to be read within what is to be written into kept places.
@@ -234,10 +243,7 @@ func (v *viewer) cover(kind placeKind, path string) {
 	info, err := os.Lstat(path)
 	switch {
 	case err == nil && info.Mode()&fs.ModeSymlink == 0:
-		if !v.seen[path] || kind == hidden {
-			v.seen[path] = true
-			v.places = append(v.places, placeOf(kind, path, info))
-		}
+		v.places = append(v.places, placeOf(kind, path, info)) // over a pin, which comes before it
 	case err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		if root, ok := v.around(path); ok && root.kind == written {
 			v.loose = append(v.loose, guardedAs(path, info))
@@ -314,7 +320,7 @@ func (v view) String() string {
 		b.WriteString("private " + privateTmp + "\n")
 	}
 	for _, p := range v.places {
-		fmt.Fprintf(&b, "%s %q%s%s %d:%d\n", p.kind, p.path, mark(p.dir, "/"), mark(p.owned, " as owner"), p.device, p.inode)
+		fmt.Fprintf(&b, "%s %q%s%s %d:%d:%d\n", p.kind, p.path, mark(p.dir, "/"), mark(p.owned, " as owner"), p.device, p.inode, p.born)
 	}
 	for _, l := range v.links {
 		fmt.Fprintf(&b, "link %q to %q\n", l.Path, l.To)
