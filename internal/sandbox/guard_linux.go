@@ -24,9 +24,9 @@ import (
 // command runs that could make use of it: its tree is ended at once, and what has come to
 // stand where nothing may is moved aside when the tree is dead.
 
-// A guard watches paths in what one command can write.
+// A guard watches paths in what one command can see.
 type guard struct {
-	paths  []guarded
+	paths  []*guarded
 	events *os.File // of inotify
 	done   sync.WaitGroup
 	dirs   map[int32]string // the watched directories, by what their events name them
@@ -38,20 +38,28 @@ type guard struct {
 // A guarded path is one that has to stay as it is.
 type guarded struct {
 	path string
-	// device and inode are of what stands there; zero where nothing does.
+	// device, inode and born are of what stands there; inode is zero where nothing does.
 	device, inode uint64
+	born          int64
 	// link and owner are of a symlink, so that it can be put back.
 	link     string
 	uid, gid int
+	// made is whether the command could have made it: then it is put right afterwards.
+	made bool
+
+	// dir is the nearest directory that there was before the command, and below the rest of
+	// the path. What happens there is judged from dir, by no path.
+	dir   *os.File
+	below string
 }
 
 // guardedAs is a path as it is now; info is nil where nothing stands there.
-func guardedAs(path string, info os.FileInfo) guarded {
+func guardedAs(path string, info os.FileInfo, made bool) guarded {
 	if info == nil {
-		return guarded{path: path}
+		return guarded{path: path, made: made}
 	}
 	p := placeOf(shown, path, info)
-	g := guarded{path: path, device: p.device, inode: p.inode}
+	g := guarded{path: path, device: p.device, inode: p.inode, born: p.born, made: made}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode()&fs.ModeSymlink != 0 {
 		g.uid, g.gid = int(st.Uid), int(st.Gid)
 		g.link, _ = os.Readlink(path) // of one that is gone the next look tells
@@ -61,12 +69,11 @@ func guardedAs(path string, info os.FileInfo) guarded {
 
 // watched lists what has to stay as it is while a command has a view.
 func (v view) watched() []guarded {
-	var list []guarded
-	list = append(list, v.loose...)
+	list := append([]guarded(nil), v.loose...)
 	for _, p := range v.places {
 		around, ok := v.around(p.path)
 		if p.kind == hidden || p.kind == kept && ok && around.kind == written {
-			list = append(list, guarded{path: p.path, device: p.device, inode: p.inode})
+			list = append(list, guarded{path: p.path, device: p.device, inode: p.inode, born: p.born})
 		}
 	}
 	return list
@@ -88,13 +95,18 @@ func newGuard(paths []guarded) (*guard, error) {
 	if err != nil {
 		return nil, guardError(err, "raise fs.inotify.max_user_instances")
 	}
-	g := &guard{paths: paths, events: os.NewFile(uintptr(fd), "inotify"), dirs: make(map[int32]string)}
-	err = g.watch()
+	g := &guard{events: os.NewFile(uintptr(fd), "inotify"), dirs: make(map[int32]string)}
+	for _, p := range paths {
+		if err = p.open(); err != nil {
+			break
+		}
+		g.paths = append(g.paths, &p)
+	}
 	if err == nil {
-		err = g.check()
+		err = errors.Join(g.watch(), g.check())
 	}
 	if err != nil {
-		g.events.Close()
+		g.close()
 		return nil, err
 	}
 	return g, nil
@@ -107,39 +119,136 @@ func guardError(err error, hint string) error {
 	}
 }
 
-// watch watches the nearest directory of each path that exists, also one that was made
-// since.
-func (g *guard) watch() error {
-	for _, p := range g.paths {
-		dir := filepath.Dir(p.path)
-		for !isDirectory(dir) {
-			dir = filepath.Dir(dir)
-		}
-		if err := g.add(dir); err != nil {
+// open finds the nearest directory that is there, with no symlink on the way.
+func (p *guarded) open() error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	for dir := filepath.Dir(p.path); ; dir = filepath.Dir(dir) {
+		fd, err := unix.Openat2(unix.AT_FDCWD, dir, &how)
+		if err == nil {
+			p.dir = os.NewFile(uintptr(fd), dir)
+			p.below, err = filepath.Rel(dir, p.path)
 			return err
+		}
+		if dir == "/" || !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
+			return guardError(&os.PathError{Op: "open", Path: dir, Err: err}, "make the directories above it ones that you can enter")
+		}
+	}
+}
+
+// look goes down to the path from the directory that there was, and through no symlink.
+// It gives what stands there, and the topmost name that there was not before; no name
+// where nothing stands in the way.
+func (p *guarded) look() (now unix.Stat_t, top string, err error) {
+	names := strings.Split(p.below, "/")
+	dir := fdOf(p.dir)
+	for i, name := range names {
+		err := unix.Fstatat(dir, name, &now, unix.AT_SYMLINK_NOFOLLOW)
+		last := i == len(names)-1
+		next := -1
+		switch {
+		case errors.Is(err, unix.ENOENT):
+			name = ""
+		case err == nil && !last && now.Mode&unix.S_IFMT == unix.S_IFDIR:
+			next, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		case err == nil && !last:
+			err = unix.ENOTDIR // a symlink, or whatever else stands where a directory would
+		}
+		if dir != fdOf(p.dir) {
+			unix.Close(dir)
+		}
+		if next < 0 {
+			if name != "" {
+				top = names[0]
+			}
+			return now, top, ignoreGone(err)
+		}
+		dir = next
+	}
+	return now, top, nil
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// check finds the first path that is not what it was.
+func (g *guard) check() error {
+	for _, p := range g.paths {
+		if what := p.changed(); what != "" {
+			return p.breach(what)
 		}
 	}
 	return nil
 }
 
-// add watches a directory, unless it is gone again. Once the guard is released the error
-// is os.ErrClosed.
-func (g *guard) add(dir string) error {
-	const changes = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ONLYDIR
-	conn, err := g.events.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var id int
-	var failed error
-	if err := conn.Control(func(fd uintptr) { id, failed = unix.InotifyAddWatch(int(fd), dir, changes) }); err != nil {
-		return os.ErrClosed
-	}
+// changed says what has happened to the path; empty when nothing has. Where it cannot be
+// told, something has.
+func (p *guarded) changed() string {
+	now, top, err := p.look()
 	switch {
-	case failed == nil:
-		g.dirs[int32(id)] = dir
-	case !errors.Is(failed, unix.ENOENT) && !errors.Is(failed, unix.ENOTDIR):
-		return guardError(failed, "raise fs.inotify.max_user_watches")
+	case p.inode == 0 && top == "" && err == nil, p.inode != 0 && err == nil && top != "" && p.is(now):
+		return ""
+	case p.inode == 0:
+		return "was made"
+	}
+	return "was replaced"
+}
+
+// is reports whether that is what stood there when the view was made.
+func (p *guarded) is(now unix.Stat_t) bool {
+	if now.Dev != p.device || now.Ino != p.inode {
+		return false
+	}
+	var x unix.Statx_t
+	if err := unix.Statx(fdOf(p.dir), p.below, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &x); err != nil || p.born != 0 && x.Btime.Sec*1e9+int64(x.Btime.Nsec) != p.born {
+		return false
+	}
+	return p.link == "" || p.target() == p.link
+}
+
+// target is where a symlink at the path leads to.
+func (p *guarded) target() string {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fdOf(p.dir), p.below, buf)
+	if err != nil {
+		return ""
+	}
+	return string(buf[:n])
+}
+
+func (p *guarded) breach(what string) error {
+	return &durward.Error{
+		Reason: durward.ProtectedPath, Op: "run", Rule: "filesystem.protect",
+		Hint: "if it was you, run the command again; if it was the command, do not trust it with this directory",
+		Err:  fmt.Errorf("%s %s while the command ran", p.path, what),
+	}
+}
+
+// watch watches the nearest directory of each path that exists, also one that was made
+// since, and no other any more.
+func (g *guard) watch() error {
+	wanted := make(map[string]bool)
+	for _, p := range g.paths {
+		dir := filepath.Dir(p.path)
+		for !isDirectory(dir) {
+			dir = filepath.Dir(dir)
+		}
+		wanted[dir] = true
+	}
+	known := make(map[string]bool)
+	for id, dir := range g.dirs {
+		if known[dir] = wanted[dir]; !wanted[dir] {
+			delete(g.dirs, id)
+			_ = g.control(func(fd int) error { _, err := unix.InotifyRmWatch(fd, uint32(id)); return err }) // it may be gone
+		}
+	}
+	for dir := range wanted {
+		if err := g.add(dir); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -149,34 +258,43 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// check finds the first path that is not what it was.
-func (g *guard) check() error {
-	for _, p := range g.paths {
-		info, err := os.Lstat(p.path)
-		switch {
-		case err != nil && p.inode == 0:
-		case err == nil && p.is(info):
-		case p.inode == 0:
-			return p.breach("was made")
-		default:
-			return p.breach("was replaced")
+// add watches a directory, unless it is gone again. A name that has come to mean another
+// directory takes the watch with it.
+func (g *guard) add(dir string) error {
+	const changes = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ONLYDIR
+	var id int
+	err := g.control(func(fd int) (err error) {
+		id, err = unix.InotifyAddWatch(fd, dir, changes)
+		return err
+	})
+	switch {
+	case err == nil:
+		for old, name := range g.dirs {
+			if name == dir && old != int32(id) {
+				delete(g.dirs, old)
+				_ = g.control(func(fd int) error { _, err := unix.InotifyRmWatch(fd, uint32(old)); return err }) // it may be gone
+			}
 		}
+		g.dirs[int32(id)] = dir
+	case errors.Is(err, os.ErrClosed):
+		return err
+	case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.EACCES):
+		return guardError(err, "raise fs.inotify.max_user_watches")
 	}
 	return nil
 }
 
-// is reports whether that is what stood there when the view was made.
-func (p guarded) is(info os.FileInfo) bool {
-	now := placeOf(shown, p.path, info)
-	return now.device == p.device && now.inode == p.inode
-}
-
-func (p guarded) breach(what string) error {
-	return &durward.Error{
-		Reason: durward.ProtectedPath, Op: "run", Rule: "filesystem.protect",
-		Hint: "if it was you, run the command again; if it was the command, do not trust it with this directory",
-		Err:  fmt.Errorf("%s %s while the command ran", p.path, what),
+// control uses the descriptor. Once the guard is released the error is os.ErrClosed.
+func (g *guard) control(use func(fd int) error) error {
+	conn, err := g.events.SyscallConn()
+	if err != nil {
+		return os.ErrClosed
 	}
+	var failed error
+	if err := conn.Control(func(fd uintptr) { failed = use(int(fd)) }); err != nil {
+		return os.ErrClosed
+	}
+	return failed
 }
 
 // follow ends the tree when something has changed. It returns when the guard is released.
@@ -206,10 +324,12 @@ func (g *guard) named(events []byte) error {
 	for len(events) >= unix.SizeofInotifyEvent {
 		e := (*unix.InotifyEvent)(unsafe.Pointer(unsafe.SliceData(events)))
 		name, _, _ := strings.Cut(string(events[unix.SizeofInotifyEvent:unix.SizeofInotifyEvent+e.Len]), "\x00")
-		path := filepath.Join(g.dirs[e.Wd], name)
-		for _, p := range g.paths {
-			if p.path == path && p.inode == 0 {
-				return p.breach("was made")
+		if dir, known := g.dirs[e.Wd]; known {
+			path := filepath.Join(dir, name)
+			for _, p := range g.paths {
+				if p.path == path {
+					return p.breach("was made or replaced")
+				}
 			}
 		}
 		events = events[unix.SizeofInotifyEvent+e.Len:]
@@ -234,37 +354,49 @@ func (g *guard) release() {
 		g.breaks(err)
 	}
 	for _, p := range g.paths {
-		if p.inode == 0 || p.link != "" && p.changed() {
+		if p.made && p.changed() != "" {
 			g.restore(p)
 		}
 	}
+	g.close()
 }
 
-func (p guarded) changed() bool {
-	info, err := os.Lstat(p.path)
-	return err != nil || !p.is(info)
+// close frees the descriptors.
+func (g *guard) close() {
+	g.events.Close()
+	for _, p := range g.paths {
+		p.dir.Close()
+	}
 }
 
 // restore makes a path what it was: nothing, or a symlink.
-func (g *guard) restore(p guarded) {
-	aside, err := moveAside(p.path)
-	switch {
-	case err == nil:
+func (g *guard) restore(p *guarded) {
+	_, top, _ := p.look()
+	if top != "" {
+		aside, err := p.moveAside(top)
+		if err != nil {
+			g.tell(fmt.Errorf("what stands there could not be moved aside: %w", err))
+			return
+		}
 		g.tell(fmt.Errorf("what stood there was moved to %s", aside))
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
-		g.tell(fmt.Errorf("what stands there could not be moved aside: %w", err))
-		return
 	}
 	if p.link == "" {
 		return
 	}
-	err = os.Symlink(p.link, p.path)
+	err := unix.Symlinkat(p.link, fdOf(p.dir), p.below)
 	if err == nil {
-		err = os.Lchown(p.path, p.uid, p.gid)
+		err = unix.Fchownat(fdOf(p.dir), p.below, p.uid, p.gid, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
 		g.tell(fmt.Errorf("the symlink could not be put back: %w", err))
 	}
+}
+
+// moveAside gives a name in the directory that there was another one.
+func (p *guarded) moveAside(name string) (string, error) {
+	aside := name + ".durward-" + rand.Text()[:8]
+	err := unix.Renameat2(fdOf(p.dir), name, fdOf(p.dir), aside, unix.RENAME_NOREPLACE)
+	return filepath.Join(p.dir.Name(), aside), err
 }
 
 // tell adds to the breach.
@@ -274,19 +406,6 @@ func (g *guard) tell(what error) {
 	if e := durward.AsError(g.broken); e != nil {
 		e.Err = fmt.Errorf("%w; %w", e.Err, what)
 	}
-}
-
-// moveAside gives what stands at a path another name in its directory.
-func moveAside(path string) (string, error) {
-	dir, err := os.OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return "", err
-	}
-	defer dir.Close()
-	name := filepath.Base(path)
-	aside := name + ".durward-" + rand.Text()[:8]
-	err = unix.Renameat2(fdOf(dir), name, fdOf(dir), aside, unix.RENAME_NOREPLACE)
-	return filepath.Join(filepath.Dir(path), aside), err
 }
 
 // breach gives what was found, once the tree is dead.

@@ -310,7 +310,7 @@ func (s *starter) closeOwn() {
 	closeFDs(s.control, s.status)
 	s.memory.release(false)
 	if s.guard != nil {
-		s.guard.events.Close() // nothing of the command has run
+		s.guard.close() // nothing of the command has run
 	}
 	for _, f := range []*os.File{s.users, s.net} {
 		if f != nil {

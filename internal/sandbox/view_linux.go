@@ -245,8 +245,8 @@ func (v *viewer) cover(kind placeKind, path string) {
 	case err == nil && info.Mode()&fs.ModeSymlink == 0:
 		v.places = append(v.places, placeOf(kind, path, info)) // over a pin, which comes before it
 	case err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		if root, ok := v.around(path); ok && root.kind == written {
-			v.loose = append(v.loose, guardedAs(path, info))
+		if root, ok := v.around(path); ok || v.host && !v.own(path) {
+			v.loose = append(v.loose, guardedAs(path, info, root.kind == written))
 		}
 	default:
 		v.unreached(path, err)
