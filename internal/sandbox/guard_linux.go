@@ -327,8 +327,12 @@ func (g *guard) named(events []byte) error {
 		if dir, known := g.dirs[e.Wd]; known {
 			path := filepath.Join(dir, name)
 			for _, p := range g.paths {
-				if p.path == path {
-					return p.breach("was made or replaced")
+				switch {
+				case p.path != path:
+				case p.inode == 0:
+					return p.breach("was made")
+				default:
+					return p.breach("was replaced")
 				}
 			}
 		}

@@ -103,7 +103,7 @@ func viewOf(g durward.Grant, denied []string, id identity, dir string) (view, er
 	}
 	slices.SortFunc(v.places, byPath)
 	v.nest()
-	for _, path := range sortedPaths(g.Files.Protect) {
+	for _, path := range sortedPaths(append(v.setID(), g.Files.Protect...)) {
 		v.protect(path)
 	}
 	for _, path := range sortedPaths(denied) {
@@ -215,6 +215,46 @@ func (v *viewer) pin(root, path string) {
 			v.places = append(v.places, placeOf(pinned, dir, info))
 		}
 	}
+}
+
+// mostLooked bounds the search for files that run as their owner.
+const mostLooked = 1_000_000
+
+// setID lists the files that run as root, or as its group, in a workspace of root's that the
+// command is to own: whoever owns one may write another program into it, and it keeps the
+// bit when that is done through memory.
+func (v *viewer) setID() []string {
+	var list []string
+	looked := 0
+	for _, p := range v.places {
+		if !p.owned {
+			continue
+		}
+		err := filepath.WalkDir(p.path, func(path string, d fs.DirEntry, err error) error {
+			if looked++; looked > mostLooked {
+				return errors.New("it holds too many files to look for those that run as root")
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+				list = append(list, path)
+			}
+			return ignoreMissing(err)
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			v.fail(durward.SandboxError, "give the directory to another user, or name smaller ones in filesystem.write", "%s belongs to root: %s", p.path, err)
+		}
+	}
+	return list
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // protect keeps a path in what can be written as it is.
