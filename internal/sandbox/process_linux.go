@@ -183,7 +183,10 @@ func (p *Process) confirm(ctx context.Context) error {
 	}
 	var r record
 	var err error
-	inTime := during(ctx, p.abort, func() { r, err = p.next() })
+	inTime := during(ctx, p.abort, func() {
+		p.goOn()
+		r, err = p.next()
+	})
 	if inTime && err == nil && r.kind == recordStarted {
 		return nil
 	}
@@ -198,6 +201,21 @@ func (p *Process) confirm(ctx context.Context) error {
 		return fmt.Errorf("the reaper ended before it started the command: %w", err)
 	}
 	return p.failure(r)
+}
+
+// goOn waits until there is a record. A command of our own user could stop the reaper
+// before it has said anything: then it goes on.
+func (p *Process) goOn() {
+	if p.plan.Containment != Subreaper {
+		return
+	}
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(p.status), Events: unix.POLLIN}}, int(backstopTime.Milliseconds()))
+		if n > 0 || err != nil && err != unix.EINTR {
+			return
+		}
+		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // ESRCH: it has ended
+	}
 }
 
 // abort kills everybody, the reaper too. Without a containment by the kernel it is for a

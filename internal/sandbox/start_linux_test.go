@@ -492,3 +492,31 @@ func TestAnEndDuringTheStartIsNobodyElses(t *testing.T) {
 	close(stop)
 	hasty.Wait()
 }
+
+// A command that stops its reaper before that has said that the command runs does not hold
+// the start up.
+func TestAStoppedReaperStarts(t *testing.T) {
+	h := ProbeAll()
+	for _, c := range h.Trials {
+		if c.Err != nil {
+			continue
+		}
+		r := newTrial(t, h.With(c.Containment))
+		program, err := FindProgram("sh", "/usr/bin:/bin", "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		r.request.Program, r.request.Argv, r.request.Follow = program, []string{"sh", "-c", "kill -STOP $PPID; exec sleep 300"}, true
+		for range 5 {
+			p, err := Start(t.Context(), r.compile(t), r.request, Stdio{r.null, r.null, r.null}, r.host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Kill()
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
