@@ -73,9 +73,17 @@ func (h Host) With(c Containment) Host {
 	return h
 }
 
-func newHost() Host {
-	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), memory: &memoryProbe{}, nets: &netNamespaces{}, rooms: &rooms{}, rules: &landlock.Shelf{}, plans: &plans{}, levels: &levelProbe{}}
+// ourselves is a host of which nothing is known but whom we run as.
+func ourselves() Host {
+	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	h.HostUID = hostUID(h.UID)
+	return h
+}
+
+func newHost() Host {
+	h := ourselves()
+	h.memory, h.nets, h.rooms, h.rules = &memoryProbe{}, &netNamespaces{}, &rooms{}, &landlock.Shelf{}
+	h.plans, h.levels = &plans{}, &levelProbe{}
 	h.VictimErr = tryVictim()
 	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 	h.Keyrings = err != unix.ENOSYS && err != unix.EPERM // what we cannot use, nobody inherits

@@ -69,7 +69,7 @@ func (p Plan) String() string { return "" }
 func Compile(context.Context, Request, Host) (Plan, error) { return Plan{}, refuse() }
 
 // UserOf refuses.
-func UserOf(durward.Grant, Host, *os.File) (uint32, []uint32, error) { return 0, nil, refuse() }
+func UserOf(durward.Grant, *os.File) (uint32, []uint32, error) { return 0, nil, refuse() }
 
 // Start refuses.
 func Start(context.Context, Plan, Request, Stdio, Host) (*Process, error) { return nil, refuse() }

@@ -81,7 +81,7 @@ func (e *Engine) User(g durward.Grant, dir string) (uid uint32, gids []uint32, e
 		return 0, nil, dirError(dir, err)
 	}
 	defer f.Close()
-	return sandbox.UserOf(g, e.host(), f)
+	return sandbox.UserOf(g, f)
 }
 
 // Prepare opens the directory and the program, judges them, and compiles the plan.
