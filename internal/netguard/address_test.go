@@ -158,7 +158,7 @@ func hidden(addr netip.Addr) []netip.Addr {
 	at := func(i, j, k, l int) netip.Addr { return netip.AddrFrom4([4]byte{b[i], b[j], b[k], b[l]}) }
 	in := func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(addr) }
 	var found []netip.Addr
-	if in("::/96") || in("64:ff9b::/96") || strings.Contains(addr.StringExpanded(), ":5efe:") && b[9] == 0 && b[8] < 4 && b[10] == 0x5e {
+	if in("::/96") || in("64:ff9b::/96") || b[8] < 4 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
 		found = append(found, at(12, 13, 14, 15))
 	}
 	if in("2002::/16") {
