@@ -3,6 +3,8 @@
 package sandbox
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -41,14 +43,11 @@ func (s *starter) room() []Call {
 	if s.net != nil {
 		calls = append(calls, Call{Name: "own network", NR: unix.SYS_SETNS, Args: []Arg{number(roomNetFD), number(unix.CLONE_NEWNET)}})
 	}
-	if s.kept != nil { // before its number is used for something else
-		calls = append(calls, s.plan.Sources...)
-		calls = append(calls, s.plan.Enter...)
-		return append(calls, s.plan.Own...)
+	room := s.plan.Room
+	if s.kept != nil {
+		room = s.plan.Enter
 	}
-	calls = append(calls, s.plan.Sources...)
-	calls = append(calls, s.plan.Room...)
-	return append(calls, s.plan.Own...)
+	return slices.Concat(calls, s.plan.Sources, room, s.plan.Own)
 }
 
 // namespaces are those that the first process is born in: its mounts come with the room

@@ -5,6 +5,8 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -48,6 +50,27 @@ func startHelper(e errand) (*helper, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// namespace has a helper run an errand that leaves it in a namespace of its own, and opens
+// that: "mnt", "net" or "user", whose maps are written. The helper has ended when it
+// returns.
+func namespace(kind string, e errand, maps []accountMap) (*os.File, error) {
+	h, err := startHelper(e)
+	if err != nil {
+		return nil, err
+	}
+	defer h.end()
+	if err := h.ready(); err != nil {
+		return nil, err
+	}
+	proc := fmt.Sprintf("/proc/%d/", h.pid)
+	for _, m := range maps {
+		if err := writeFile(proc+m.file, m.content); err != nil {
+			return nil, err
+		}
+	}
+	return os.Open(proc + "ns/" + kind)
 }
 
 // tell makes the pipes and writes the block.

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"os"
 	"sync"
 
@@ -31,17 +30,9 @@ func (n *netNamespaces) take() (*os.File, error) {
 		return ns, nil
 	}
 	n.mu.Unlock()
-	h, err := startHelper(errand{cgroup: -1, list: []Call{
+	return namespace("net", errand{cgroup: -1, list: []Call{
 		{Name: "own network", NR: unix.SYS_UNSHARE, Args: []Arg{number(unix.CLONE_NEWNET)}},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	defer h.end()
-	if err := h.ready(); err != nil {
-		return nil, err
-	}
-	return os.Open(fmt.Sprintf("/proc/%d/ns/net", h.pid))
+	}}, nil)
 }
 
 // put gives one back in which nobody lives any more.

@@ -262,12 +262,8 @@ func (b *builder) spots() {
 
 // inside reports whether a place lies in another one that is given, or in all that is.
 func (v view) inside(p place) bool {
-	for _, other := range v.places {
-		if other.kind <= written && other.path != p.path && within(other.path, p.path) {
-			return true
-		}
-	}
-	return v.host && !(v.tmp && within(privateTmp, p.path))
+	_, inside := v.around(p.path)
+	return inside || v.host && !(v.tmp && within(privateTmp, p.path))
 }
 
 // devices are those that programs take for granted.

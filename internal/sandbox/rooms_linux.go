@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -114,8 +113,7 @@ func (r *rooms) close() {
 	}
 }
 
-// makeRoom has a process build the room of a plan, and opens its namespace; the process
-// has ended when it returns.
+// makeRoom has a process build the room of a plan, and opens its namespace.
 func makeRoom(p Plan, host Host) (*os.File, error) {
 	enter := []Call{{Name: "own mounts", NR: unix.SYS_UNSHARE, Args: []Arg{number(unix.CLONE_NEWNS)}}}
 	var place []placement
@@ -126,15 +124,7 @@ func makeRoom(p Plan, host Host) (*os.File, error) {
 		}
 		place = append(place, placement{fdOf(owners), roomOwnersFD})
 	}
-	h, err := startHelper(errand{place: place, inside: append(enter, p.Room...), cgroup: -1})
-	if err != nil {
-		return nil, err
-	}
-	defer h.end()
-	if err := h.ready(); err != nil {
-		return nil, err
-	}
-	return os.Open(fmt.Sprintf("/proc/%d/ns/mnt", h.pid))
+	return namespace("mnt", errand{place: place, inside: append(enter, p.Room...), cgroup: -1}, nil)
 }
 
 // enterRoom enters a copy of a room that is kept.

@@ -132,25 +132,11 @@ func makeUserNamespace(of account, most uint64) (*os.File, error) {
 func unshareUsers(most uint64, maps []accountMap) (*os.File, error) {
 	unbounded := setLimit("process count", unix.RLIMIT_NPROC, math.MaxUint64)
 	unbounded.Allow = unix.EPERM // root may be kept from it
-	h, err := startHelper(errand{cgroup: -1, list: []Call{
+	return namespace("user", errand{cgroup: -1, list: []Call{
 		setLimit("process count", unix.RLIMIT_NPROC, most),
 		unbounded,
 		{Name: "own user namespace", NR: unix.SYS_UNSHARE, Args: []Arg{number(unix.CLONE_NEWUSER)}},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	defer h.end()
-	if err := h.ready(); err != nil {
-		return nil, err
-	}
-	proc := fmt.Sprintf("/proc/%d/", h.pid)
-	for _, m := range maps {
-		if err := writeFile(proc+m.file, m.content); err != nil {
-			return nil, err
-		}
-	}
-	return os.Open(proc + "ns/user")
+	}}, maps)
 }
 
 // leaveNamespaces gives back those that are kept when the tree is dead. One in which
