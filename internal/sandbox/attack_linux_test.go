@@ -26,12 +26,6 @@ func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
 	r := newTrial(t, Probe())
 	r.confine(durward.LevelIsolate)
-	program, err := FindProgram("sh", "/usr/bin:/bin", "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { program.Close() })
-	r.request.Program = program
 	r.request.Env = []string{"PATH=/usr/bin:/bin"}
 	return &workspace{r, filepath.Dir(r.marker)}
 }
@@ -57,7 +51,7 @@ func (w *workspace) holds(name string) string {
 // sh runs a script and gives what it printed, and what was found to have changed.
 func (w *workspace) sh(t *testing.T, script string) (printed string, breach error) {
 	t.Helper()
-	w.request.Argv = []string{"sh", "-c", script}
+	w.shell(t, script)
 	out, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -97,6 +97,17 @@ func (r *trial) confine(at durward.Level) {
 	r.request.Scratch = top
 }
 
+// shell has the shell run a script.
+func (r *trial) shell(t *testing.T, script string) {
+	t.Helper()
+	program, err := FindProgram("sh", "/usr/bin:/bin", "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { program.Close() })
+	r.request.Program, r.request.Argv = program, []string{"sh", "-c", script}
+}
+
 func (r *trial) compile(t *testing.T) Plan {
 	t.Helper()
 	p, err := Compile(t.Context(), r.request, r.host)
@@ -420,12 +431,7 @@ func TestKillIsPrompt(t *testing.T) {
 			continue
 		}
 		r := newTrial(t, h.With(c.Containment))
-		program, err := FindProgram("sh", "/usr/bin:/bin", "/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer program.Close()
-		r.request.Program, r.request.Argv = program, []string{"sh", "-c", "read -r begin; kill -STOP $PPID; while :; do (sleep 0.001 & sleep 0.001) & sleep 0.002; done"}
+		r.shell(t, "read -r begin; kill -STOP $PPID; while :; do (sleep 0.001 & sleep 0.001) & sleep 0.002; done")
 		r.request.Follow = true
 		stdin, begin, err := os.Pipe()
 		if err != nil {
@@ -502,12 +508,8 @@ func TestAStoppedReaperStarts(t *testing.T) {
 			continue
 		}
 		r := newTrial(t, h.With(c.Containment))
-		program, err := FindProgram("sh", "/usr/bin:/bin", "/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer program.Close()
-		r.request.Program, r.request.Argv, r.request.Follow = program, []string{"sh", "-c", "kill -STOP $PPID; exec sleep 300"}, true
+		r.shell(t, "kill -STOP $PPID; exec sleep 300")
+		r.request.Follow = true
 		for range 5 {
 			p, err := Start(t.Context(), r.compile(t), r.request, Stdio{r.null, r.null, r.null}, r.host)
 			if err != nil {

@@ -12,11 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -148,7 +148,7 @@ func (p *prepared) inside() error {
 		return dirError(p.dir.Name(), err)
 	}
 	for _, root := range sets {
-		if path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/") {
+		if _, in := fsroot.Below(root, path); in {
 			return nil
 		}
 	}
