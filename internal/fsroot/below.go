@@ -1,6 +1,10 @@
 package fsroot
 
-import "path/filepath"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
 
 // Below reports whether a path is that of a directory or lies in it, and gives it
 // relative to the directory, which itself is ".". Both must be absolute: any other path
@@ -17,4 +21,11 @@ func Below(dir, path string) (rel string, ok bool) {
 		return "", false
 	}
 	return rel, true
+}
+
+// Contains reports whether a path is that of a directory or lies in it. Both must be
+// absolute, clean and physical, and are compared as they stand.
+func Contains(dir, path string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && dir != "" && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(dir[len(dir)-1]))
 }

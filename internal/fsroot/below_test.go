@@ -53,6 +53,10 @@ func TestBelow(t *testing.T) {
 		if rel, ok := Below(tt.dir, tt.path); rel != tt.rel || ok != tt.ok {
 			t.Errorf("Below(%q, %q) = %q, %v; want %q, %v", tt.dir, tt.path, rel, ok, tt.rel, tt.ok)
 		}
+		plain := func(path string) bool { return filepath.IsAbs(path) && filepath.Clean(path) == path }
+		if ok := Contains(tt.dir, tt.path); plain(tt.dir) && plain(tt.path) && ok != tt.ok || ok && tt.dir == "" {
+			t.Errorf("Contains(%q, %q) = %v", tt.dir, tt.path, ok)
+		}
 	}
 }
 

@@ -19,13 +19,17 @@ func (r refusal) Error() string { return durward.Reason(r).Summary() }
 // caller wrote it and never where that led.
 func fail(op, name string, err error) error {
 	reason := reasonFor(err)
-	return &durward.Error{
+	e := &durward.Error{
 		Kind:   kindFor(reason, err),
 		Reason: reason,
 		Op:     op,
 		Retry:  errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EAGAIN),
 		Err:    fmt.Errorf("%q: %w", name, err),
 	}
+	if inner := durward.AsError(err); inner != nil {
+		e.Rule, e.Hint = inner.Rule, inner.Hint
+	}
+	return e
 }
 
 // kindFor keeps the kind of a failure that came in from a reader; otherwise the reason

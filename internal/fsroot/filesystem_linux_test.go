@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -199,6 +200,52 @@ func TestWithoutOpenat2(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestOpenFile/kernel/a_file") {
 		t.Fatalf("%v\n%s", err, out)
 	}
+}
+
+// The mount table is read by a caller whose thread may open no file at all.
+func TestMountOfFromAHeldThread(t *testing.T) {
+	dir, err := os.Open(t.TempDir())
+	must(t, err)
+	defer dir.Close()
+	want, err := mountOf(int(dir.Fd()))
+	must(t, err)
+	type answer struct {
+		m              mount
+		err, held, set error
+	}
+	answers := make(chan answer)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with us
+		var a answer
+		a.set = openNothing()
+		_, a.held = os.ReadFile("/proc/self/mountinfo")
+		a.m, a.err = mountOf(int(dir.Fd()))
+		answers <- a
+	}()
+	got := <-answers
+	if got.set != nil || !errors.Is(got.held, os.ErrPermission) {
+		t.Fatalf("the thread is not held: %v, %v", got.set, got.held)
+	}
+	if got.err != nil || got.m.id != want.id {
+		t.Errorf("mount %q, %v; want %q", got.m.id, got.err, want.id)
+	}
+}
+
+// openNothing has the kernel refuse the calling thread to open files for reading.
+func openNothing() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	denied := uint64(unix.LANDLOCK_ACCESS_FS_READ_FILE)
+	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&denied)), unsafe.Sizeof(denied), 0)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(int(rules))
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // hideOpenat2 makes openat2 answer ENOSYS in every thread of this process.

@@ -39,6 +39,28 @@ type Rules struct {
 	DenyHardLinks bool
 	// MaxBytes refuses a file that is larger. Zero means that any size is good.
 	MaxBytes int64
+	// Admit, unless nil, is asked about each place that an operation has come to, and its
+	// error ends the operation with that reason. Where something is to be made it is asked
+	// before anything is, and once more before the file gets its name.
+	Admit func(Place) error
+}
+
+// admit asks Admit, if there is one.
+func (r Rules) admit(p Place) error {
+	if r.Admit == nil {
+		return nil
+	}
+	return r.Admit(p)
+}
+
+// A Place is where an operation has come to.
+type Place struct {
+	// FD is open on it until Admit returns: the file or directory that was opened, or the
+	// directory in which something is to be made or replaced.
+	FD int
+	// Names are what is to be made or replaced there, each in the one before: missing
+	// directories, and the file last. There are none where a file or directory is read.
+	Names []string
 }
 
 // Info is what was true of a file when it was judged.

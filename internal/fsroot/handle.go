@@ -115,7 +115,7 @@ func (h *Handle) PhysicalPath() (path string, err error) {
 	if h.fd >= 0 {
 		path, err = h.physicalPath()
 	} else {
-		path, err = physicalPath(h.file)
+		path, err = PhysicalPath(h.file)
 	}
 	if err != nil {
 		return "", fail("file.path", h.name, err)

@@ -9,4 +9,4 @@ func (h *Handle) reopen() (*os.File, error) { return h.openAgain() }
 
 func (h *Handle) closeFound() {}
 
-func (h *Handle) physicalPath() (string, error) { return physicalPath(h.file) }
+func (h *Handle) physicalPath() (string, error) { return PhysicalPath(h.file) }

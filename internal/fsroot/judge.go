@@ -44,6 +44,9 @@ func judgeFileBy(filesystem func(fd int, device uint64) error, fd int, rules Rul
 	if err := filesystem(fd, uint64(st.Dev)); err != nil {
 		return Info{}, err
 	}
+	if err := rules.admit(Place{FD: fd}); err != nil {
+		return Info{}, err
+	}
 	info := infoOf(&st)
 	switch {
 	case rules.DenyHardLinks && info.Links > 1:
@@ -59,7 +62,10 @@ func judgeDir(fd int, rules Rules) error {
 	if err := searchable(fd); err != nil {
 		return err
 	}
-	return judgeFilesystem(fd, rules)
+	if err := judgeFilesystem(fd, rules); err != nil {
+		return err
+	}
+	return rules.admit(Place{FD: fd})
 }
 
 // judgeFilesystem judges the file system that an opened file or directory is on. A

@@ -11,6 +11,7 @@ import (
 // A mount is a line of the mount table, as far as it matters here.
 type mount struct {
 	id      string
+	point   string
 	fstype  string
 	options []string
 	// localDisk is set when the file system is on a block device of this machine.
@@ -21,7 +22,20 @@ var errNoMount = errors.New("no such mount in the mount table")
 
 // mountOf finds the mount that an open file is on: by its number, so that neither the
 // spelling of a mount point nor one mount over another can mislead.
-func mountOf(fd int) (mount, error) {
+//
+// It looks from a goroutine of its own, which no thread is locked to: the caller's may be
+// held to rules under which the mount table cannot be read.
+func mountOf(fd int) (m mount, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m, err = findMount(fd)
+	}()
+	<-done
+	return m, err
+}
+
+func findMount(fd int) (mount, error) {
 	id, err := mountID(fd)
 	if err != nil {
 		return mount{}, err
@@ -64,6 +78,7 @@ func parseMount(line string) (mount, bool) {
 	}
 	return mount{
 		id:        place[0],
+		point:     unescaped(place[4]),
 		fstype:    kind[0],
 		options:   strings.Split(kind[len(kind)-1], ","),
 		localDisk: isLocalDisk(place[2]),

@@ -3,6 +3,7 @@
 package fsroot
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/durward/durward"
@@ -22,14 +23,19 @@ type madeDir struct {
 	name string
 }
 
-// openParent opens dir and judges its file system before anything is made in it.
-func (r *Root) openParent(dir string, o WriteOptions) (*parent, error) {
+// openParent opens dir, in which base is to be written, and judges it before anything is
+// made in it.
+func (r *Root) openParent(dir, base string, o WriteOptions) (*parent, error) {
 	fd, missing, err := r.openExisting(dir)
 	if err != nil {
 		return nil, err
 	}
 	p := &parent{fd: fd}
 	if err := judgeFilesystem(fd, o.Rules); err != nil {
+		p.close(false)
+		return nil, err
+	}
+	if err := o.admit(Place{FD: fd, Names: append(slices.Clip(missing), base)}); err != nil {
 		p.close(false)
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// physicalPath gives the path by which the kernel knows an open file.
-func physicalPath(f *os.File) (string, error) {
+// PhysicalPath gives the path by which the kernel knows an open file.
+func PhysicalPath(f *os.File) (string, error) {
 	var path [unix.PathMax]byte
 	if _, _, errno := unix.Syscall(unix.SYS_FCNTL, f.Fd(), unix.F_GETPATH, uintptr(unsafe.Pointer(&path[0]))); errno != 0 {
 		return "", os.NewSyscallError("fcntl", errno)

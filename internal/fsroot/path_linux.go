@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// physicalPath gives the path by which the kernel knows an open file.
-func physicalPath(f *os.File) (string, error) {
+// PhysicalPath gives the path by which the kernel knows an open file.
+func PhysicalPath(f *os.File) (string, error) {
 	return os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 }

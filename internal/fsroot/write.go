@@ -37,7 +37,7 @@ func (r *Root) writeFile(ctx context.Context, name string, from io.Reader, o Wri
 	if err != nil {
 		return 0, err
 	}
-	p, err := r.openParent(dir, o)
+	p, err := r.openParent(dir, base, o)
 	if err != nil {
 		return 0, err
 	}
@@ -123,6 +123,9 @@ func (t target) examine(o WriteOptions) (*unix.Stat_t, error) {
 // place gives the finished file its name. Without Overwrite, a file that appeared
 // meanwhile is not replaced.
 func (t target) place(tmp *temp, o WriteOptions) error {
+	if err := o.admit(Place{FD: t.dir, Names: []string{t.name}}); err != nil {
+		return err
+	}
 	move := renameNew
 	if o.Overwrite {
 		move = renameOver
