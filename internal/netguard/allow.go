@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,6 +91,18 @@ func (a Allowlist) Entries() []string {
 	list := make([]string, len(a.entries))
 	for i, e := range a.entries {
 		list[i] = e.String()
+	}
+	return list
+}
+
+// Targets lists those that entries name, each once, in the order they were given. What
+// stands for the names below a domain is not among them.
+func (a Allowlist) Targets() []Target {
+	var list []Target
+	for _, e := range a.entries {
+		if !e.Below && !slices.Contains(list, e.Target) {
+			list = append(list, e.Target)
+		}
 	}
 	return list
 }

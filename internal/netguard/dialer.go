@@ -39,6 +39,29 @@ type Dialer struct {
 	Resolver Resolver
 }
 
+// DialerOf gives the rules of the network part of a grant that has an allowlist.
+func DialerOf(n durward.Network, r Resolver) (*Dialer, error) {
+	allow, err := ParseAllow(n.Allow)
+	if err != nil {
+		return nil, err
+	}
+	private, err := Ranges(n.AllowPrivate)
+	return &Dialer{Allow: allow, AllowPrivate: private, Resolver: r}, err
+}
+
+// Ranges reads address ranges such as 10.0.0.0/8.
+func Ranges(texts []string) ([]netip.Prefix, error) {
+	var list []netip.Prefix
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, &durward.Error{Reason: durward.PolicyInvalid, Op: "net.allow", Rule: "network.allowPrivate", Err: err}
+		}
+		list = append(list, prefix)
+	}
+	return list, nil
+}
+
 // DialContext connects to "host:port" over TCP; it has the form that an
 // [net/http.Transport] wants. The first of the addresses that answers is taken.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
