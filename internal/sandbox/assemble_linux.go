@@ -23,7 +23,7 @@ type step struct {
 
 const (
 	wordSize  = 8
-	stepWords = int(unsafe.Sizeof(step{}) / wordSize)
+	stepSize  = int(unsafe.Sizeof(step{}))
 	endOfList = ^uint64(0)
 )
 
@@ -64,52 +64,54 @@ func assembleHere(list []Call) (memory *arena, addr uintptr) {
 	}
 }
 
-// list appends the data of the calls and then their steps, and gives the address of
-// the first step.
+// list appends the steps of the calls and then what they point to, and gives the address
+// of the first step.
 func (a *assembler) list(calls []Call) uintptr {
-	args := make([][6]uintptr, len(calls))
+	first, begin := a.next(), len(a.buf)
+	a.buf = append(a.buf, make([]byte, len(calls)*stepSize)...)
+	a.word(endOfList)
 	for i, c := range calls {
+		at := begin + i*stepSize
+		a.step(at).nr, a.step(at).allow = c.NR, uintptr(c.Allow)
 		for k, arg := range c.Args {
-			args[i][k] = a.value(arg)
-		}
-	}
-	first := a.next()
-	out := make([]uintptr, len(calls))
-	for i, c := range calls {
-		for k, arg := range c.Args {
-			slot := first + uintptr((i*stepWords+1+k)*wordSize)
+			slot := a.base + uintptr(at) + unsafe.Offsetof(step{}.args) + uintptr(k*wordSize)
 			switch arg.kind {
 			case argResult:
-				out[i-int(arg.n)] = slot
+				a.step(at - int(arg.n)*stepSize).out = slot
 			case argArgv:
 				a.argv = slot
 			case argEnvp:
 				a.envp = slot
+			default:
+				value := a.value(arg) // may move the steps
+				a.step(at).args[k] = value
 			}
 		}
 	}
-	for i, c := range calls {
-		a.step(step{nr: c.NR, args: args[i], out: out[i], allow: uintptr(c.Allow)})
-	}
-	a.word(endOfList)
 	return first
 }
 
-// value appends what an argument points to and gives the argument's value.
+// step gives the step that stands at an offset, until something is appended.
+func (a *assembler) step(at int) *step { return (*step)(unsafe.Pointer(&a.buf[at])) }
+
+// value appends what an argument points to and gives the argument's value, where that is
+// known.
 func (a *assembler) value(arg Arg) uintptr {
 	switch arg.kind {
 	case argNumber:
 		return arg.n
 	case argData:
 		return a.bytes(arg.data)
-	case argStrings:
+	case argStrings, argEnviron:
 		return a.vector(arg.list)
 	case argProgram:
 		return a.program(arg.data)
 	case argMessage:
-		return a.message(int(arg.n))
+		return a.message(make([]byte, unix.CmsgSpace(int(arg.n)*4)))
+	case argHandover:
+		return a.message(unix.UnixRights(int(arg.n)))
 	}
-	return 0 // written when it is known
+	return 0
 }
 
 func (a *assembler) vector(list []string) uintptr {
@@ -140,16 +142,16 @@ func (a *assembler) program(instructions []byte) uintptr {
 	return header
 }
 
-// message appends a struct msghdr and what it points to.
-func (a *assembler) message(descriptors int) uintptr {
+// message appends a struct msghdr with control messages and what it points to.
+func (a *assembler) message(control []byte) uintptr {
 	content := a.bytes(make([]byte, wordSize))
-	size := unix.CmsgSpace(descriptors * 4)
-	control := a.bytes(make([]byte, size))
+	size := len(control)
+	beside := a.bytes(control)
 	parts := a.next()
 	a.word(uint64(content))
 	a.word(1)
 	header := a.next()
-	for _, w := range [...]uint64{0, 0, uint64(parts), 1, uint64(control), uint64(size), 0} {
+	for _, w := range [...]uint64{0, 0, uint64(parts), 1, uint64(beside), uint64(size), 0} {
 		a.word(w)
 	}
 	return header
@@ -160,10 +162,6 @@ func (a *assembler) bytes(b []byte) uintptr {
 	a.buf = append(a.buf, b...)
 	a.align()
 	return addr
-}
-
-func (a *assembler) step(s step) {
-	a.buf = append(a.buf, unsafe.Slice((*byte)(unsafe.Pointer(&s)), unsafe.Sizeof(s))...)
 }
 
 func (a *assembler) next() uintptr { return a.base + uintptr(len(a.buf)) }

@@ -52,25 +52,7 @@ func (w *workspace) holds(name string) string {
 func (w *workspace) sh(t *testing.T, script string) (printed string, breach error) {
 	t.Helper()
 	w.shell(t, script)
-	out, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	p, err := Start(t.Context(), w.compile(t), w.request, Stdio{w.null, out, out}, w.host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-p.Exited()
-	p.Kill()
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text), p.Breach()
+	return w.prints(t, true)
 }
 
 // A denied file that the machine replaces between two calls is denied to the next one.

@@ -3,15 +3,14 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/sandbox/denyglob"
+	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/sandbox/landlock"
 )
 
@@ -53,6 +52,9 @@ func candidates(g durward.Grant, h Host) ([]durward.Level, error) {
 	}
 	var list []durward.Level
 	var why error
+	if least > most {
+		why = cmp.Or(h.offers(least), fmt.Errorf("level %d is the most that was asked for", most.Number()))
+	}
 	for at := most; at >= least; at-- {
 		if err := h.offers(at); err != nil {
 			if why == nil {
@@ -74,8 +76,11 @@ func candidates(g durward.Grant, h Host) ([]durward.Level, error) {
 
 // compileAt gives the plan at a level that the host has.
 func compileAt(ctx context.Context, at durward.Level, r Request, h Host) (Plan, error) {
-	if r.Grant.Files.CopyOnWrite {
-		return Plan{}, unavailable("filesystem.copyOnWrite", "take it out of the policy", "a copy of what is written cannot be had")
+	if r.Grant.Files.CopyOnWrite && at < durward.LevelIsolate {
+		return Plan{}, unavailable("filesystem.copyOnWrite", "take it out of the policy, or use level 2", "what is written can land elsewhere at level 2 only")
+	}
+	if n := r.Grant.Network.Mode; (n == durward.NetLoopback || n == durward.NetAllowlist) && at < durward.LevelIsolate && r.Grant.Mode != durward.External {
+		return Plan{}, unavailable("network.mode", "use level 2, or network mode none or full", "network %s cannot be held at level %d", n, at.Number())
 	}
 	s, err := shapeOf(at, r, h)
 	if err != nil {
@@ -84,7 +89,7 @@ func compileAt(ctx context.Context, at durward.Level, r Request, h Host) (Plan, 
 	var v view
 	var rules *landlock.Rules
 	if s.confines() {
-		if v, rules, err = s.restrain(ctx, &r); err != nil {
+		if v, rules, err = s.restrain(ctx, &r, h); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -95,7 +100,7 @@ func compileAt(ctx context.Context, at durward.Level, r Request, h Host) (Plan, 
 	}
 	p.argv, p.env = r.Argv, p.environment(r, v)
 	if p.direct {
-		p.Command = append(slices.Clip(p.Command), execute(s.script, vector(p.argv), vector(p.env)))
+		p.Command = append(slices.Clip(p.Command), execute(s.script, vector(p.argv), environ(p.env)))
 	}
 	return p, err
 }
@@ -104,15 +109,12 @@ func compileAt(ctx context.Context, at durward.Level, r Request, h Host) (Plan, 
 // /dev/shm where the machine's /tmp was given.
 func (p *Plan) environment(r Request, v view) []string {
 	dir := r.Scratch
-	switch {
-	case p.apart && v.tmp:
-		dir = privateTmp
-	case p.apart:
-		dir = privateShm
-	default:
+	if p.apart {
+		dir = v.temporary()
+	} else {
 		p.Scratch = len(r.PrivateEnv) > 0 || p.rules != nil && slices.Contains(r.Grant.Files.Write, durward.PrivateTmp)
 	}
-	env := slices.Clone(r.Env)
+	env := append(slices.Clone(r.Env), proxyEnv(v.ways)...)
 	for _, name := range r.PrivateEnv {
 		env = append(env, name+"="+dir)
 	}
@@ -122,7 +124,7 @@ func (p *Plan) environment(r Request, v view) []string {
 
 // restrain settles what level 1 or 2 holds the command to. It gives what is seen at level
 // 2, and the rules of level 1.
-func (s *shape) restrain(ctx context.Context, r *Request) (v view, rules *landlock.Rules, err error) {
+func (s *shape) restrain(ctx context.Context, r *Request, h Host) (v view, rules *landlock.Rules, err error) {
 	g := r.Grant
 	if g.Mode != durward.ReadOnly && g.Mode != durward.WorkspaceWrite {
 		return v, nil, unavailable("level", "use level 0 for it, or a mode that confines", "mode %s confines nothing that level %d could hold", g.Mode, s.at.Number())
@@ -130,7 +132,6 @@ func (s *shape) restrain(ctx context.Context, r *Request) (v view, rules *landlo
 	if s.stepDown && !s.isolates() {
 		g.Files.Protect = nil // rules can only give; the report says so
 	}
-	s.abi, _ = landlock.Probe()
 	s.network = g.Network.Mode
 	if s.network == "" {
 		s.network = durward.NetNone
@@ -141,28 +142,16 @@ func (s *shape) restrain(ctx context.Context, r *Request) (v view, rules *landlo
 			"no socket can be given to a command without giving it all others, too")
 	}
 	s.tmpExec = slices.Contains(g.Files.Exec, durward.PrivateTmp)
-	s.keep = s.id.uid == s.own.uid && hostUID(s.own.uid) == 0
+	s.keep = s.id.uid == s.own.uid && h.HostUID == 0
 	if err := runnable(r.Program, g.Files); err != nil && r.Program.info != nil {
 		return v, nil, err
 	}
 	if s.isolates() {
-		v, err = s.look(ctx, g, r)
+		v, err = s.look(ctx, g, r, h)
 		return v, nil, err
 	}
 	rules, err = s.ruled(g, r.Scratch)
 	return v, rules, err
-}
-
-// runnable refuses a program that lies where none may be executed.
-func runnable(p *Program, f durward.Files) error {
-	if anyWithin(f.Exec, p.Path) && !anyWithin(f.Deny, p.Path) {
-		return nil
-	}
-	return &durward.Error{
-		Reason: durward.ProgramNotExecutable, Op: "sandbox", Rule: "filesystem.exec",
-		Hint: "add it, or its directory, to filesystem.exec and filesystem.read",
-		Err:  fmt.Errorf("%s lies outside of what the policy lets be executed", p.Path),
-	}
 }
 
 // ruled gives the rules of level 1 and notes what they cannot hold.
@@ -181,24 +170,42 @@ func (s *shape) ruled(g durward.Grant, tmp string) (*landlock.Rules, error) {
 }
 
 // look gives what is seen at level 2.
-func (s *shape) look(ctx context.Context, g durward.Grant, r *Request) (view, error) {
+func (s *shape) look(ctx context.Context, g durward.Grant, r *Request, h Host) (view, error) {
 	found, err := expand(ctx, g)
 	if err != nil {
 		return view{}, err
 	}
-	if s.dir, err = physicalPath(r.Dir); err != nil {
+	if s.dir, err = fsroot.PhysicalPath(r.Dir); err != nil {
 		return view{}, err
 	}
-	if g.Files.HostReadOnly && within(privateTmp, s.dir) { // it would be seen but for that
+	if g.Files.HostReadOnly && fsroot.Contains(privateTmp, s.dir) { // it would be seen but for that
 		g.Files.Read = append(slices.Clip(g.Files.Read), s.dir)
 	}
-	v, err := viewOf(g, slices.Concat(g.Files.Deny, found), s.id, s.dir)
+	others, err := h.mounts.Points("proc")
+	if err != nil {
+		return view{}, &durward.Error{Reason: durward.SandboxError, Op: "sandbox", Hint: "mount /proc", Err: err}
+	}
+	v, err := viewOf(g, slices.Concat(g.Files.Deny, found), others, s.id, s.dir)
 	if err != nil {
 		return v, err
 	}
+	for _, p := range v.layered() {
+		mounted, err := h.mounts.Beneath(p.path)
+		if err != nil {
+			return v, &durward.Error{Reason: durward.SandboxError, Op: "sandbox", Hint: "mount /proc", Err: err}
+		}
+		if len(mounted) > 0 {
+			return v, unavailable("filesystem.copyOnWrite", "take it down, or name directories beside it in filesystem.write",
+				"%s is mounted in %s: a copy would show what lies under it", mounted[0], p.path)
+		}
+	}
 	s.view = v.String()
+	s.copies = len(v.layered()) > 0
 	s.runsAll = s.tmpExec && v.runsAll(g.Files.Exec)
 	s.program = r.Program.Path
+	if s.script != "" && !v.shows(s.script) {
+		s.script = r.Program.Path
+	}
 	if !v.shows(s.dir) {
 		err = &durward.Error{
 			Reason: durward.DirDenied, Op: "sandbox", Rule: "filesystem.read", Hint: "name it, or a directory around it, in filesystem.read or filesystem.write",
@@ -206,47 +213,4 @@ func (s *shape) look(ctx context.Context, g durward.Grant, r *Request) (view, er
 		}
 	}
 	return v, err
-}
-
-// expand gives the paths that the patterns of a grant deny now, and what they lead to
-// where they are symlinks: whoever opens one opens that.
-func expand(ctx context.Context, g durward.Grant) ([]string, error) {
-	if len(g.Files.DenyGlobs) == 0 {
-		return nil, nil
-	}
-	within, err := visible(g)
-	if err != nil {
-		return nil, err
-	}
-	found, err := denyglob.Expand(ctx, g.Files.DenyGlobs, within)
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range found {
-		info, err := os.Lstat(path)
-		if err != nil || info.Mode()&os.ModeSymlink == 0 {
-			continue
-		}
-		if target, err := filepath.EvalSymlinks(path); err == nil {
-			found = append(found, target)
-		}
-	}
-	return found, nil
-}
-
-// visible lists the directories of which a command sees anything of the machine's.
-func visible(g durward.Grant) ([]string, error) {
-	dirs := slices.Concat(g.Files.Read, g.Files.Write, g.Network.UnixSockets)
-	dirs = slices.DeleteFunc(dirs, func(path string) bool { return path == durward.PrivateTmp })
-	if !g.Files.HostReadOnly && !slices.Contains(dirs, "/") {
-		return dirs, nil
-	}
-	dirs = slices.DeleteFunc(dirs, func(path string) bool { return path == "/" })
-	entries, err := os.ReadDir("/")
-	for _, e := range entries {
-		if own := []string{"proc", "dev", "tmp"}; !slices.Contains(own, e.Name()) && e.Type()&os.ModeSymlink == 0 {
-			dirs = append(dirs, "/"+e.Name())
-		}
-	}
-	return dirs, err
 }

@@ -20,6 +20,7 @@ type restraint struct {
 	unix    bool         // sockets of AF_UNIX may be made
 	tmpExec bool         // programs may be executed from the private /tmp
 	runsAll bool         // and from all that is seen at level 2
+	copies  bool         // what is written lands in copies
 	keep    bool         // the command keeps the runtime's user, host root
 }
 

@@ -2,11 +2,7 @@
 
 package sandbox
 
-import (
-	"slices"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // furnish takes what a call at level 2 finds ready, and gives it its numbers.
 func (s *starter) furnish(h Host) ([]placement, error) {
@@ -16,15 +12,14 @@ func (s *starter) furnish(h Host) ([]placement, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.owners = owners
 		place = append(place, placement{fdOf(owners), roomOwnersFD})
 	}
-	if s.plan.ownNet {
-		net, err := h.nets.take()
-		if err != nil {
-			return nil, err
-		}
-		s.net = net
-		place = append(place, placement{fdOf(net), roomNetFD})
+	if err := s.findNet(h); err != nil {
+		return nil, err
+	}
+	if s.net != nil {
+		place = append(place, placement{fdOf(s.net), roomNetFD})
 	}
 	if h.UID != 0 {
 		return place, nil
@@ -37,24 +32,30 @@ func (s *starter) furnish(h Host) ([]placement, error) {
 	return append(place, placement{fdOf(kept.ns), roomKeptFD}), nil
 }
 
-// room gives the calls that make the tree of files.
-func (s *starter) room() []Call {
-	var calls []Call
-	if s.net != nil {
-		calls = append(calls, Call{Name: "own network", NR: unix.SYS_SETNS, Args: []Arg{number(roomNetFD), number(unix.CLONE_NEWNET)}})
+// findNet takes a network namespace that was made before, if there is one of the kind.
+func (s *starter) findNet(h Host) (err error) {
+	switch {
+	case s.plan.ownNet:
+		s.net, err = h.nets.take()
+	case s.plan.freshNet:
+		s.net = h.nets.takeFresh()
 	}
-	room := s.plan.Room
-	if s.kept != nil {
-		room = s.plan.Enter
-	}
-	return slices.Concat(calls, s.plan.Sources, room, s.plan.Own)
+	return err
 }
 
-// namespaces are those that the first process is born in: its mounts come with the room
-// where one is kept.
+// enterNet enters a network namespace that was made before.
+func enterNet() Call {
+	return Call{Name: "own network", NR: unix.SYS_SETNS, Args: []Arg{number(roomNetFD), number(unix.CLONE_NEWNET)}}
+}
+
+// namespaces are those that the first process is born in, without those that it enters.
 func (s *starter) namespaces() uintptr {
+	flags := s.plan.Namespaces
 	if s.kept != nil {
-		return s.plan.Namespaces &^ unix.CLONE_NEWNS
+		flags &^= unix.CLONE_NEWNS
 	}
-	return s.plan.Namespaces
+	if s.net != nil {
+		flags &^= unix.CLONE_NEWNET
+	}
+	return flags
 }

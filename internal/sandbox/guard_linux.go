@@ -3,15 +3,13 @@
 package sandbox
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +25,8 @@ import (
 // A guard watches paths in what one command can see.
 type guard struct {
 	paths  []*guarded
-	events *os.File // of inotify
+	opened map[string]*os.File // the directories from which paths are judged
+	events *os.File            // of inotify
 	done   sync.WaitGroup
 	dirs   map[int32]string // the watched directories, by what their events name them
 
@@ -35,44 +34,13 @@ type guard struct {
 	broken error // guarded by mu; the first breach
 }
 
-// A guarded path is one that has to stay as it is.
-type guarded struct {
-	path string
-	// device, inode and born are of what stands there; inode is zero where nothing does.
-	device, inode uint64
-	born          int64
-	// link and owner are of a symlink, so that it can be put back.
-	link     string
-	uid, gid int
-	// made is whether the command could have made it: then it is put right afterwards.
-	made bool
-
-	// dir is the nearest directory that there was before the command, and below the rest of
-	// the path. What happens there is judged from dir, by no path.
-	dir   *os.File
-	below string
-}
-
-// guardedAs is a path as it is now; info is nil where nothing stands there.
-func guardedAs(path string, info os.FileInfo, made bool) guarded {
-	if info == nil {
-		return guarded{path: path, made: made}
-	}
-	p := placeOf(shown, path, info)
-	g := guarded{path: path, device: p.device, inode: p.inode, born: p.born, made: made}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode()&fs.ModeSymlink != 0 {
-		g.uid, g.gid = int(st.Uid), int(st.Gid)
-		g.link, _ = os.Readlink(path) // of one that is gone the next look tells
-	}
-	return g
-}
-
-// watched lists what has to stay as it is while a command has a view.
+// watched lists what has to stay as it is while a command has a view. What it writes to a
+// copy changes nothing that is protected.
 func (v view) watched() []guarded {
 	list := append([]guarded(nil), v.loose...)
 	for _, p := range v.places {
 		around, ok := v.around(p.path)
-		if p.kind == hidden || p.kind == kept && ok && around.kind == written {
+		if p.kind == hidden || p.kind == kept && ok && around.kind == written && around.copy == nil {
 			list = append(list, guarded{path: p.path, device: p.device, inode: p.inode, born: p.born})
 		}
 	}
@@ -95,9 +63,9 @@ func newGuard(paths []guarded) (*guard, error) {
 	if err != nil {
 		return nil, guardError(err, "raise fs.inotify.max_user_instances")
 	}
-	g := &guard{events: os.NewFile(uintptr(fd), "inotify"), dirs: make(map[int32]string)}
+	g := &guard{events: os.NewFile(uintptr(fd), "inotify"), opened: make(map[string]*os.File), dirs: make(map[int32]string)}
 	for _, p := range paths {
-		if err = p.open(); err != nil {
+		if err = p.find(g.opened); err != nil {
 			break
 		}
 		g.paths = append(g.paths, &p)
@@ -112,68 +80,6 @@ func newGuard(paths []guarded) (*guard, error) {
 	return g, nil
 }
 
-func guardError(err error, hint string) error {
-	return &durward.Error{
-		Reason: durward.SandboxError, Op: "sandbox", Rule: "filesystem.protect", Hint: hint,
-		Err: fmt.Errorf("watch protected paths: %w", err),
-	}
-}
-
-// open finds the nearest directory that is there, with no symlink on the way.
-func (p *guarded) open() error {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	for dir := filepath.Dir(p.path); ; dir = filepath.Dir(dir) {
-		fd, err := unix.Openat2(unix.AT_FDCWD, dir, &how)
-		if err == nil {
-			p.dir = os.NewFile(uintptr(fd), dir)
-			p.below, err = filepath.Rel(dir, p.path)
-			return err
-		}
-		if dir == "/" || !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
-			return guardError(&os.PathError{Op: "open", Path: dir, Err: err}, "make the directories above it ones that you can enter")
-		}
-	}
-}
-
-// look goes down to the path from the directory that there was, and through no symlink.
-// It gives what stands there, and the topmost name that there was not before; no name
-// where nothing stands in the way.
-func (p *guarded) look() (now unix.Stat_t, top string, err error) {
-	names := strings.Split(p.below, "/")
-	dir := fdOf(p.dir)
-	for i, name := range names {
-		err := unix.Fstatat(dir, name, &now, unix.AT_SYMLINK_NOFOLLOW)
-		last := i == len(names)-1
-		next := -1
-		switch {
-		case errors.Is(err, unix.ENOENT):
-			name = ""
-		case err == nil && !last && now.Mode&unix.S_IFMT == unix.S_IFDIR:
-			next, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		case err == nil && !last:
-			err = unix.ENOTDIR // a symlink, or whatever else stands where a directory would
-		}
-		if dir != fdOf(p.dir) {
-			unix.Close(dir)
-		}
-		if next < 0 {
-			if name != "" {
-				top = names[0]
-			}
-			return now, top, ignoreGone(err)
-		}
-		dir = next
-	}
-	return now, top, nil
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	return err
-}
-
 // check finds the first path that is not what it was.
 func (g *guard) check() error {
 	for _, p := range g.paths {
@@ -182,49 +88,6 @@ func (g *guard) check() error {
 		}
 	}
 	return nil
-}
-
-// changed says what has happened to the path; empty when nothing has. Where it cannot be
-// told, something has.
-func (p *guarded) changed() string {
-	now, top, err := p.look()
-	switch {
-	case p.inode == 0 && top == "" && err == nil, p.inode != 0 && err == nil && top != "" && p.is(now):
-		return ""
-	case p.inode == 0:
-		return "was made"
-	}
-	return "was replaced"
-}
-
-// is reports whether that is what stood there when the view was made.
-func (p *guarded) is(now unix.Stat_t) bool {
-	if now.Dev != p.device || now.Ino != p.inode {
-		return false
-	}
-	var x unix.Statx_t
-	if err := unix.Statx(fdOf(p.dir), p.below, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &x); err != nil || p.born != 0 && x.Btime.Sec*1e9+int64(x.Btime.Nsec) != p.born {
-		return false
-	}
-	return p.link == "" || p.target() == p.link
-}
-
-// target is where a symlink at the path leads to.
-func (p *guarded) target() string {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(fdOf(p.dir), p.below, buf)
-	if err != nil {
-		return ""
-	}
-	return string(buf[:n])
-}
-
-func (p *guarded) breach(what string) error {
-	return &durward.Error{
-		Reason: durward.ProtectedPath, Op: "run", Rule: "filesystem.protect",
-		Hint: "if it was you, run the command again; if it was the command, do not trust it with this directory",
-		Err:  fmt.Errorf("%s %s while the command ran", p.path, what),
-	}
 }
 
 // watch watches the nearest directory of each path that exists, also one that was made
@@ -350,9 +213,10 @@ func (g *guard) breaks(err error) {
 }
 
 // release looks for the last time, when the tree is dead, moves aside what stands where
-// nothing stood, and puts symlinks back.
-func (g *guard) release() {
-	g.events.Close()
+// nothing stood, and puts symlinks back. The kernel takes milliseconds to stop watching: no
+// answer waits for that.
+func (g *guard) release(later *sync.WaitGroup) {
+	_ = g.events.SetReadDeadline(time.Now()) // follow ends with it
 	g.done.Wait()
 	if err := g.check(); err != nil {
 		g.breaks(err)
@@ -362,14 +226,14 @@ func (g *guard) release() {
 			g.restore(p)
 		}
 	}
-	g.close()
+	later.Go(g.close)
 }
 
 // close frees the descriptors.
 func (g *guard) close() {
 	g.events.Close()
-	for _, p := range g.paths {
-		p.dir.Close()
+	for _, dir := range g.opened {
+		dir.Close()
 	}
 }
 
@@ -394,13 +258,6 @@ func (g *guard) restore(p *guarded) {
 	if err != nil {
 		g.tell(fmt.Errorf("the symlink could not be put back: %w", err))
 	}
-}
-
-// moveAside gives a name in the directory that there was another one.
-func (p *guarded) moveAside(name string) (string, error) {
-	aside := name + ".durward-" + rand.Text()[:8]
-	err := unix.Renameat2(fdOf(p.dir), name, fdOf(p.dir), aside, unix.RENAME_NOREPLACE)
-	return filepath.Join(p.dir.Name(), aside), err
 }
 
 // tell adds to the breach.

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -38,11 +37,11 @@ func startHelper(e errand) (*helper, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &helper{starter: starter{control: -1, status: -1}, list: e.list, pidfd: -1}
+	h := &helper{starter: starter{control: -1, status: -1, hand: -1}, list: e.list, pidfd: -1}
 	ends, err := h.tell()
 	if err == nil {
 		place := append(ends, e.place...)
-		h.pid, h.pidfd, err = spawn(context.Background(), 0, e.cgroup, append(e.enter, onlyReaper("durward-helper", place, fdOf(program), e.inside)...))
+		h.pid, h.pidfd, err = spawnEither(e.cgroup, append(e.enter, onlyReaper("durward-helper", place, fdOf(program), e.inside)...))
 	}
 	h.closeLent() // or its end would not end our pipe
 	if err != nil {

@@ -5,12 +5,14 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/sandbox/landlock"
 )
 
@@ -21,6 +23,9 @@ type Host struct {
 	UID, GID, HostUID uint32
 	// Trials are the containments in order of preference and how each one went.
 	Trials []Trial
+	// SharedErr says why no process can share our memory until it executes a program; nil
+	// when one can. Where none can, each start makes a copy.
+	SharedErr error
 	// UserNamespace is set when processes can be counted in a user namespace of
 	// their own.
 	UserNamespace bool
@@ -34,14 +39,22 @@ type Host struct {
 	// MaxLimits are the runtime's own hard limits, by resource number.
 	MaxLimits hardLimits
 
+	uidMap       string // of our user namespace; empty for none
+	machineFiles string // of /proc, with blanks between them
+	// landlock gives the version of Landlock, zero where there is none. It is asked at
+	// level 1 and above; nil means that there is none.
+	landlock func() landlock.ABI
+
 	cgroups *cgroupHome
 	memory  *memoryProbe // nil where the kernel is not to bound memory
 	users   *userNamespaces
 	nets    *netNamespaces
 	rooms   *rooms
 	rules   *landlock.Shelf // of level 1
+	mounts  *fsroot.MountTable
 	plans   *plans
 	levels  *levelProbe
+	later   *sync.WaitGroup // what no answer waits for
 }
 
 // A Trial is one containment and how its probe went; a nil Err means that an orphan
@@ -76,14 +89,17 @@ func (h Host) With(c Containment) Host {
 // ourselves is a host of which nothing is known but whom we run as.
 func ourselves() Host {
 	h := Host{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
-	h.HostUID = hostUID(h.UID)
+	h.uidMap = uidMap()
+	h.HostUID = outside(h.uidMap, h.UID)
 	return h
 }
 
 func newHost() Host {
 	h := ourselves()
-	h.memory, h.nets, h.rooms, h.rules = &memoryProbe{}, &netNamespaces{}, &rooms{}, &landlock.Shelf{}
-	h.plans, h.levels = &plans{}, &levelProbe{}
+	h.memory, h.nets, h.rooms, h.rules, h.mounts = &memoryProbe{}, &netNamespaces{}, &rooms{}, &landlock.Shelf{}, &fsroot.MountTable{}
+	h.plans, h.levels, h.later = &plans{}, &levelProbe{}, &sync.WaitGroup{}
+	h.landlock = landlockVersion
+	h.machineFiles = machineFiles()
 	h.VictimErr = tryVictim()
 	_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 	h.Keyrings = err != unix.ENOSYS && err != unix.EPERM // what we cannot use, nobody inherits
@@ -94,6 +110,21 @@ func newHost() Host {
 	}
 	h.users = newUserNamespaces(h.MaxLimits[unix.RLIMIT_NPROC])
 	return h
+}
+
+func landlockVersion() landlock.ABI {
+	abi, _ := landlock.Probe() // the level that cannot do without it asks why
+	return abi
+}
+
+// machineFiles are those of /proc that tell of the machine or rule it, as far as this
+// kernel has them.
+func machineFiles() string {
+	files := []string{"kcore", "keys", "timer_list", "sysrq-trigger"}
+	return strings.Join(slices.DeleteFunc(files, func(name string) bool {
+		_, err := os.Lstat("/proc/" + name)
+		return err != nil
+	}), " ")
 }
 
 // victimFile holds how soon the kernel kills a process when memory runs out: from -1000,
@@ -119,10 +150,13 @@ var uidMap = sync.OnceValue(func() string {
 	return string(text)
 })
 
-// hostUID follows uid through the map of our user namespace: "inside outside count"
-// to a line. Without a map it is taken for what it is.
-func hostUID(uid uint32) uint32 {
-	for line := range strings.Lines(uidMap()) {
+// HostUID follows uid through the map of our user namespace.
+func HostUID(uid uint32) uint32 { return outside(uidMap(), uid) }
+
+// outside follows uid through a map: "inside outside count" to a line. Without a map it
+// is taken for what it is.
+func outside(uidMap string, uid uint32) uint32 {
+	for line := range strings.Lines(uidMap) {
 		f := strings.Fields(line)
 		if len(f) != 3 {
 			continue

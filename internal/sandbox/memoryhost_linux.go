@@ -29,6 +29,13 @@ func (p *memoryProbe) find() (*memoryHome, error) {
 	return p.home, p.err
 }
 
+// settle waits until each cgroup that calls have left can be used again.
+func (p *memoryProbe) settle() {
+	if home, _ := p.find(); home != nil {
+		home.putting.Wait()
+	}
+}
+
 // release frees what was found, and keeps the home from being looked for later.
 func (p *memoryProbe) release() error {
 	p.once.Do(func() { p.err = errors.New("released") })

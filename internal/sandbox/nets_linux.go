@@ -5,19 +5,26 @@ package sandbox
 import (
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A network namespace that reaches nothing takes longer to make than all else of a call
-// at level 2. A command that may make no socket leaves nothing in one; so root, who may
-// enter them, keeps those whose calls are over for the next.
+// A network namespace takes longer to make than all else of a call at level 2. A command
+// that may make no socket leaves nothing in one; so root, who may enter them, keeps those
+// whose calls are over for the next. One with a loopback serves a single call: where there
+// was such a call, the next one finds a new one made.
 
-// netNamespaces are empty network namespaces that no call lives in.
+// netNamespaces are network namespaces that no call lives in.
 type netNamespaces struct {
 	mu   sync.Mutex
-	free []*os.File // guarded by mu
+	free []*os.File // guarded by mu; nobody could make a socket in them
 	shut bool       // guarded by mu; nothing is kept any more
+
+	fresh  *os.File       // guarded by mu; nobody has lived in it, and its loopback works
+	end    *time.Timer    // guarded by mu; when fresh has been kept for long enough
+	making sync.WaitGroup // entered under mu, unless shut
+	busy   bool           // guarded by mu; one is being made
 }
 
 // take gives one that nobody lives in.
@@ -30,9 +37,59 @@ func (n *netNamespaces) take() (*os.File, error) {
 		return ns, nil
 	}
 	n.mu.Unlock()
-	return namespace("net", errand{cgroup: -1, list: []Call{
-		{Name: "own network", NR: unix.SYS_UNSHARE, Args: []Arg{number(unix.CLONE_NEWNET)}},
-	}}, nil)
+	return makeNet()
+}
+
+// makeNet makes a network namespace in which some calls were made.
+func makeNet(calls ...Call) (*os.File, error) {
+	unshare := Call{Name: "own network", NR: unix.SYS_UNSHARE, Args: []Arg{number(unix.CLONE_NEWNET)}}
+	return namespace("net", errand{cgroup: -1, list: append([]Call{unshare}, calls...)}, nil)
+}
+
+// takeFresh gives one with a loopback, or nil where none has been made.
+func (n *netNamespaces) takeFresh() *os.File {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ns := n.fresh
+	if ns != nil {
+		n.fresh = nil
+		n.end.Stop()
+	}
+	return ns
+}
+
+// freshen makes one with a loopback in the background, for the next call. Where that fails,
+// a call makes its own.
+func (n *netNamespaces) freshen() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.shut || n.busy || n.fresh != nil {
+		return
+	}
+	n.busy = true
+	n.making.Go(func() {
+		ns, err := makeNet(loopback()...)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.busy = false
+		switch {
+		case err != nil:
+		case n.shut:
+			ns.Close()
+		default:
+			n.fresh, n.end = ns, time.AfterFunc(keptTime, func() { n.forget(ns) })
+		}
+	})
+}
+
+// forget gives up one that no call has taken.
+func (n *netNamespaces) forget(ns *os.File) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.fresh == ns {
+		n.fresh = nil
+		ns.Close()
+	}
 }
 
 // put gives one back in which nobody lives any more.
@@ -48,10 +105,14 @@ func (n *netNamespaces) put(ns *os.File) {
 
 func (n *netNamespaces) close() {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.shut = true
 	for _, ns := range n.free {
 		ns.Close()
 	}
 	n.free = nil
+	n.mu.Unlock()
+	n.making.Wait()
+	if ns := n.takeFresh(); ns != nil {
+		ns.Close()
+	}
 }

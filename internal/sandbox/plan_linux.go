@@ -4,8 +4,10 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,20 +38,29 @@ type Plan struct {
 
 	shape     shape // what it was compiled from
 	argv, env []string
+	copies    []place   // of what can be written
+	ways      []way     // out of the network namespace
 	watched   []guarded // what has to stay as it is while the command runs
+	copied    bool      // the first process is a copy of ours
+	waits     bool      // the reaper waits on a pipe for the start of the command
 	follow    bool      // the start is waited for, and the end told at once
 	direct    bool      // no reaper: the command is our own child
 	block     block     // what the reaper is told
 	// warm is what a spare reaper is told, and its list before the fork; empty where none
-	// will do.
+	// will do. One for key does.
 	warm       block
 	warmBefore []Call
-	memory     memoryKind
-	users      bool            // the command enters a user namespace that is kept
-	owners     bool            // some of what is root's is to look like the command's
-	ownNet     bool            // the call enters a network namespace that is kept
-	apart      bool            // the command has a tree of files of its own
-	rules      *landlock.Rules // of level 1, for this call
+	key        shape
+	// ahead is what a spare has done of Own before there is a call, and then the rest.
+	ahead, then []Call
+	keepsStore  bool // the rest needs the private file system
+	memory      memoryKind
+	users       bool            // the command enters a user namespace that is kept
+	owners      bool            // some of what is root's is to look like the command's
+	ownNet      bool            // the call enters a network namespace that is kept
+	freshNet    bool            // the call enters a network namespace that nobody has lived in, if one is ready
+	apart       bool            // the command has a tree of files of its own
+	rules       *landlock.Rules // of level 1, for this call
 	// Scratch is whether the private directory of the request is used, and has to be made.
 	Scratch bool
 }
@@ -57,7 +68,7 @@ type Plan struct {
 // String prints the plan, one call to a line.
 func (p Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "containment %s, level %d, user %d, namespaces %s\n", p.Containment, p.Report.Level, p.Report.Identity.Host, namespaceNames(p.Namespaces))
+	fmt.Fprintf(&b, "containment %s, level %d, user %d, namespaces %s%s\n", p.Containment, p.Report.Level, p.Report.Identity.Host, p.namespaces(), p.birth())
 	if p.rules != nil {
 		for line := range strings.Lines(p.rules.String()) {
 			b.WriteString("landlock " + line)
@@ -77,20 +88,31 @@ func (p Plan) String() string {
 // compile gives the plan of all calls of a shape.
 func compile(s shape, v view) (Plan, error) {
 	p := Plan{
-		shape: s, Containment: s.containment, UID: s.id.uid, GID: s.id.gid, memory: s.memory, follow: s.follow,
+		shape: s, Containment: s.containment, UID: s.id.uid, GID: s.id.gid, memory: s.memory, follow: s.follow, copied: s.copied,
 		direct: s.containment == Cgroup && !s.id.change,
 		users:  s.ownUsers && s.own.uid == 0,
 		owners: v.owned(),
 		apart:  s.isolates(),
-		ownNet: s.keepsNet(),
+		ways:   v.ways,
+		copies: v.layered(),
+		ownNet: s.keepsNet(), freshNet: s.listens() && s.own.uid == 0,
 	}
 	p.Namespaces, p.Share = s.firstProcess()
 	if s.isolates() {
-		p.Sources, p.Room, p.Own, p.Enter = append(s.loopback(), v.sources()...), v.room(), s.private(v), enterRoom()
+		p.Sources, p.Room, p.Enter = v.sources(), v.room(), enterRoom()
+		p.ahead, p.then = s.private(v)
+		p.Own = slices.Concat(p.ahead, p.then)
+		if v.hands() {
+			p.Own = append(p.Own, shut("let go of what was handed over", roomHandFD, roomHandFD))
+		}
+		if s.listens() {
+			p.Sources = append(loopback(), p.Sources...)
+		}
 	}
 	if !p.direct {
-		p.Before = reaperBefore(p.Containment)
-		p.After = reaperAfter()
+		p.waits = s.copied && s.follow
+		p.Before = s.reaperBefore()
+		p.After = s.reaperAfter()
 	}
 	if p.Containment == Cgroup {
 		p.End = []Call{{Name: "kill the cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(reaperKillFD), text("1"), number(1)}, Allow: AnyError}}
@@ -98,7 +120,7 @@ func compile(s shape, v view) (Plan, error) {
 	p.Command = append(s.first(p.direct), s.commandCalls()...)
 	if !p.direct {
 		p.Command = append(p.Command,
-			Call{Name: "note the time", NR: unix.SYS_CLOCK_GETTIME, Args: []Arg{number(unix.CLOCK_MONOTONIC), number(reaperShared)}},
+			Call{Name: "note the time", NR: unix.SYS_CLOCK_GETTIME, Args: []Arg{number(unix.CLOCK_MONOTONIC), number(s.notedAt())}},
 			execute(s.script, reaperArgv(), reaperEnvp()))
 	}
 	var err error
@@ -108,10 +130,17 @@ func compile(s shape, v view) (Plan, error) {
 	if p.block, err = p.told(s); err != nil || !s.suitsSpare() {
 		return p, err
 	}
-	p.warmBefore = append(s.takeOver(), p.Before...)
+	if p.apart && !v.suitsCell(s.own.uid == 0) {
+		return p, nil
+	}
+	p.key, p.keepsStore = s.key(), v.keepsStore()
+	p.warmBefore = append(p.takesOver(), p.Before...)
 	told := p
 	told.Before = p.warmBefore
 	p.warm, err = told.told(s)
+	if errors.Is(err, errBlockTooLarge) {
+		p.warm, p.warmBefore, err = block{}, nil, nil // a process of its own has its tree of files made before
+	}
 	return p, err
 }
 
@@ -127,7 +156,7 @@ func (p *Plan) retell() (err error) {
 func (p Plan) told(s shape) (block, error) {
 	return reaperLists{
 		before: p.Before, command: p.Command, after: p.After, end: p.End,
-		cloneFlags: s.howToFork(), eager: s.follow, linger: s.linger, sweep: s.containment == Subreaper,
+		cloneFlags: s.howToFork(), eager: s.follow, noted: s.notedAt(), linger: s.linger, sweep: s.containment == Subreaper,
 	}.encode()
 }
 
@@ -138,6 +167,7 @@ func (p Plan) told(s shape) (block, error) {
 // for.
 func (s shape) howToFork() uintptr {
 	switch {
+	case s.copied: // what is refused to us is refused to the reaper
 	case s.containment != Subreaper:
 		return uintptr(unix.SIGCHLD | unix.CLONE_VM | unix.CLONE_VFORK)
 	case s.follow:
@@ -145,6 +175,9 @@ func (s shape) howToFork() uintptr {
 	}
 	return uintptr(unix.SIGCHLD)
 }
+
+// forksCopy reports whether the command's process has a copy of the reaper's memory.
+func (s shape) forksCopy() bool { return s.copied || s.containment == Subreaper }
 
 // first has the kernel look here, before it looks at us, for somebody to kill when
 // memory runs out: whatever the call's own limit, a cgroup around us or the machine may
@@ -193,16 +226,18 @@ func (s shape) firstProcess() (uintptr, []Call) {
 	return namespaces | unix.CLONE_NEWUSER, idMaps(s.own)
 }
 
+// listens reports whether the call has a loopback of its own.
+func (s shape) listens() bool {
+	return s.isolates() && (s.network == durward.NetLoopback || s.network == durward.NetAllowlist)
+}
+
 // keepsNet reports whether the call's network namespace is one that is kept.
 func (s shape) keepsNet() bool {
 	return s.isolates() && s.network == durward.NetNone && s.own.uid == 0
 }
 
 // loopback makes the interface of a network namespace work.
-func (s shape) loopback() []Call {
-	if s.network != durward.NetLoopback {
-		return nil
-	}
+func loopback() []Call {
 	const name = "loopback network"
 	request := append(make([]byte, 0, 40), "lo"...)
 	request = binary.NativeEndian.AppendUint16(request[:16], unix.IFF_UP)
@@ -210,6 +245,22 @@ func (s shape) loopback() []Call {
 		{Name: name, NR: unix.SYS_SOCKET, Args: []Arg{number(unix.AF_INET), number(unix.SOCK_DGRAM | unix.SOCK_CLOEXEC), number(0)}},
 		{Name: name, NR: unix.SYS_IOCTL, Args: []Arg{result(1), number(unix.SIOCSIFFLAGS), data(request[:40])}},
 	}
+}
+
+// namespaces names those that the first process makes, and the one that it only enters.
+func (p Plan) namespaces() string {
+	if p.ownNet {
+		return namespaceNames(p.Namespaces) + ", an empty net"
+	}
+	return namespaceNames(p.Namespaces)
+}
+
+// birth says how the first process is made, where that is not as usual.
+func (p Plan) birth() string {
+	if p.copied {
+		return ", forked"
+	}
+	return ""
 }
 
 // namespaceNames lists what clone makes, as unshare(1) does.
@@ -250,20 +301,23 @@ func idMaps(of account) []Call {
 	return calls
 }
 
-func reaperBefore(c Containment) []Call {
+func (s shape) reaperBefore() []Call {
 	calls := []Call{
-		ownSession("reaper's own session"), // whoever kills our process group does not kill it
+		// Whoever kills our process group does not kill it. A session would cost more.
+		{Name: "reaper's own process group", NR: unix.SYS_SETPGID, Args: []Arg{number(0), number(0)}},
 		{Name: "hide the reaper from ptrace", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_DUMPABLE), number(0)}},
-		{Name: "share a page", NR: unix.SYS_MMAP, Args: []Arg{
-			number(reaperShared), number(os.Getpagesize()), number(unix.PROT_READ | unix.PROT_WRITE),
-			number(unix.MAP_SHARED | unix.MAP_ANONYMOUS | unix.MAP_FIXED), number(-1), number(0),
-		}},
 		{Name: "wait for children", NR: unix.SYS_SIGNALFD4, Args: []Arg{
 			number(-1), signalSet(unix.SIGCHLD), number(8), number(unix.SFD_NONBLOCK | unix.SFD_CLOEXEC),
 		}},
 		{Name: "wait for children", NR: unix.SYS_DUP3, Args: []Arg{result(1), number(reaperSignalFD), number(unix.O_CLOEXEC)}},
 	}
-	if c != PIDNamespace {
+	if s.forksCopy() {
+		calls = append(calls, Call{Name: "share a page", NR: unix.SYS_MMAP, Args: []Arg{
+			number(reaperShared), named("a page", os.Getpagesize()), number(unix.PROT_READ | unix.PROT_WRITE),
+			number(unix.MAP_SHARED | unix.MAP_ANONYMOUS | unix.MAP_FIXED), number(-1), number(0),
+		}})
+	}
+	if s.containment != PIDNamespace {
 		calls = append(calls, Call{Name: "adopt orphans", NR: unix.SYS_PRCTL, Args: []Arg{number(unix.PR_SET_CHILD_SUBREAPER), number(1)}})
 	}
 	return calls
@@ -271,10 +325,28 @@ func reaperBefore(c Containment) []Call {
 
 func ownSession(name string) Call { return Call{Name: name, NR: unix.SYS_SETSID} }
 
-func reaperAfter() []Call {
-	return []Call{
+func (s shape) reaperAfter() []Call {
+	calls := []Call{
 		{Name: "let go of the streams", NR: unix.SYS_CLOSE_RANGE, Args: []Arg{number(0), number(2), number(0)}},
 		{Name: "let go of the program", NR: unix.SYS_CLOSE, Args: []Arg{number(reaperProgramFD)}},
+	}
+	if s.isolates() {
+		calls = append(calls, Call{Name: "let go of the machine's /proc", NR: unix.SYS_CLOSE, Args: []Arg{number(reaperProcFD)}})
+	}
+	if s.copied && s.follow {
+		calls = append(calls, waitForStart()...)
+	}
+	return calls
+}
+
+// waitForStart waits until nobody else holds the end of a pipe that closes when the program
+// is executed, or the process that was to do it ends: then it has said why.
+func waitForStart() []Call {
+	const name = "wait for the start"
+	return []Call{
+		{Name: name, NR: unix.SYS_CLOSE, Args: []Arg{number(reaperHoldFD)}},
+		{Name: name, NR: unix.SYS_READ, Args: []Arg{number(reaperWaitFD), data(make([]byte, 1)), number(1)}},
+		{Name: name, NR: unix.SYS_CLOSE, Args: []Arg{number(reaperWaitFD)}},
 	}
 }
 

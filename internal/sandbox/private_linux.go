@@ -4,87 +4,103 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/sandbox/landlock"
 )
 
-// private gives the calls that mount what only one call has, in the root of its room.
-func (s shape) private(v view) []Call {
+// private gives the calls that mount what only one call has, in the root of its room: what
+// needs to know no more than the view, and what comes after it.
+func (s shape) private(v view) (ahead, then []Call) {
 	b := &builder{view: v, made: map[string]bool{privateTmp: true, "/": true}}
 	b.reserve(reaperRulesFD, roomRootFD, roomStoreFD)
 	b.add("make files open to all", unix.SYS_UMASK, number(0))
-	b.place("private root", unix.SYS_OPENAT, roomRootFD, number(unix.AT_FDCWD), text("/"), number(unix.O_PATH|unix.O_CLOEXEC))
+	b.privateRoot()
 	b.temporary(s.limits.Tmp)
-	b.processes()
+	b.processes(strings.Fields(s.machineFiles))
+	b.copyStore(s.limits.Tmp)
+	b.hiding()
 	b.terminals()
-	b.late()
-	b.open("enter the working directory", unix.AT_FDCWD, s.dir)
-	b.add("enter the working directory", unix.SYS_FCHDIR, result(1))
-	keep := []int{reaperProcFD}
-	if s.program != "" { // what is executed has the rights of where it lies in the room
-		b.open("open the program", unix.AT_FDCWD, s.program)
-		b.add("open the program", unix.SYS_DUP3, result(1), number(reaperProgramFD), number(0))
+	for _, p := range v.layered() {
+		if !v.late(p) {
+			b.overlay(p, s.own.uid == 0)
+		}
 	}
+	b.taken(s.own.uid == 0, func(p place) bool { return !v.overCover(p) })
+	keep := []int{reaperProcFD}
 	if s.abi > 0 {
 		b.landlock(s)
 		keep = append(keep, reaperRulesFD)
 	}
-	for _, fd := range keep { // for the reaper, who gives them on
-		b.add("keep descriptors", unix.SYS_FCNTL, number(fd), number(unix.F_SETFD), number(0))
+	b.keep(keep...) // for the reaper, who gives them on
+	ahead, b.calls = b.calls, nil
+	b.covers(s.own.uid == 0)
+	b.open("enter the working directory", unix.AT_FDCWD, s.dir)
+	b.add("enter the working directory", unix.SYS_FCHDIR, result(1))
+	if s.program != "" { // what is executed has the rights of where it lies in the room
+		b.open("open the program", unix.AT_FDCWD, s.program)
+		b.add("open the program", unix.SYS_DUP3, result(1), number(reaperProgramFD), number(0))
 	}
-	return b.calls
+	return ahead, b.calls
 }
 
-// temporary mounts /tmp and /dev/shm, which share one limit. What holds both is covered
-// by one of them.
+// privateRoot opens the root of the room.
+func (b *builder) privateRoot() {
+	b.place("private root", unix.SYS_OPENAT, roomRootFD, number(unix.AT_FDCWD), text("/"), number(unix.O_PATH|unix.O_CLOEXEC))
+}
+
+// keep has descriptors stay open when the reaper is executed.
+func (b *builder) keep(fds ...int) {
+	for _, fd := range fds {
+		b.add("keep descriptors", unix.SYS_FCNTL, number(fd), number(unix.F_SETFD), number(0))
+	}
+}
+
+// temporary mounts /tmp, which /dev/shm leads to; where /tmp is the machine's, it is that.
 func (b *builder) temporary(size int64) {
 	const name = "private /tmp"
-	options := []string{"mode=0755"}
+	options := []string{"mode=1777"}
 	if size > 0 {
 		options = append(options, fmt.Sprintf("size=%d", size), inodes(size))
 	}
 	b.fileSystem(name, "tmpfs", roomStoreFD, bareMount, options...)
-	b.attach(name, roomStoreFD, roomRootFD, "dev/shm")
-	b.add(name, unix.SYS_MKDIRAT, number(roomStoreFD), text("tmp"), number(0o1777))
-	b.add(name, unix.SYS_MKDIRAT, number(roomStoreFD), text("shm"), number(0o1777))
-	b.hiding()
-	if b.view.tmp {
-		b.copyOf(name, roomStoreFD, "tmp", roomRootFD, "tmp")
+	b.attach(name, roomStoreFD, roomRootFD, strings.TrimPrefix(b.view.temporary(), "/"))
+}
+
+// processes mounts /proc of the call's own processes, to be read, and has what is the
+// machine's lead nowhere.
+func (b *builder) processes(machineFiles []string) {
+	b.attach("private /proc", roomProcFD, roomRootFD, "proc")
+	for _, file := range machineFiles {
+		b.copyOf("hide /proc/"+file, roomRootFD, "dev/null", roomRootFD, "proc/"+file)
 	}
-	b.copyOf("private /dev/shm", roomStoreFD, "shm", roomRootFD, "dev/shm")
+}
+
+// hiding makes what stands over what is hidden, where terminals are about to cover it.
+func (b *builder) hiding() {
+	const name = "private file system"
+	if !b.view.keepsStore() {
+		return
+	}
+	b.fileSystem(name, "tmpfs", roomStoreFD, bareMount, "mode=0755")
+	b.attach(name, roomStoreFD, roomRootFD, "dev/pts")
+	b.add("make "+hiddenDir, unix.SYS_MKDIRAT, number(roomStoreFD), text(hiddenDir), number(0))
+	b.file(hiddenFile, 0)
+	if b.view.coversHosts() {
+		b.writeHosts(hostsStore)
+		// A mount through which somebody writes cannot be made read-only: another one of the
+		// same file system can.
+		b.place(name, unix.SYS_OPEN_TREE, roomStoreFD, number(roomStoreFD), text(""), number(cloneTree|unix.AT_EMPTY_PATH))
+		b.attach(name, roomStoreFD, roomRootFD, "dev/pts")
+	}
 	b.seal(name)
 }
-
-// processes mounts /proc of the call's own processes, to be read, over the one that can be
-// written, and hides what is the machine's.
-func (b *builder) processes() {
-	const name = "private /proc"
-	b.attach(name, reaperProcFD, roomRootFD, "proc")
-	b.place(name, unix.SYS_OPEN_TREE, roomWorkFD, number(reaperProcFD), text(""), number(cloneTree|unix.AT_EMPTY_PATH))
-	b.set(name, roomWorkFD, attributes(readOnly, 0, 0))
-	b.attach(name, roomWorkFD, roomRootFD, "proc")
-	for _, file := range machineFiles() {
-		b.copyOf("hide /proc/"+file, roomStoreFD, hiddenFile, roomRootFD, "proc/"+file)
-	}
-}
-
-// machineFiles are those of /proc that tell of the machine or rule it, as far as this
-// kernel has them.
-var machineFiles = sync.OnceValue(func() []string {
-	files := []string{"kcore", "keys", "timer_list", "sysrq-trigger"}
-	return slices.DeleteFunc(files, func(name string) bool {
-		_, err := os.Lstat("/proc/" + name)
-		return err != nil
-	})
-})
 
 // terminals mounts pseudo-terminals of its own.
 func (b *builder) terminals() {
@@ -93,24 +109,52 @@ func (b *builder) terminals() {
 	b.attach(name, roomWorkFD, roomRootFD, "dev/pts")
 }
 
-// late mounts the places below the private /tmp.
-func (b *builder) late() {
-	source := roomSourceFD
-	for _, p := range b.view.places {
-		switch {
-		case !b.view.late(p):
-		case p.kind > written:
-			b.give(p)
-		case b.view.inside(p):
-			b.open(p.what(), roomRootFD, strings.TrimPrefix(p.path, "/"))
-			b.onto(p.what(), number(source), 1)
-			source++
-		default:
-			b.spot(p)
-			b.attach(p.what(), source, roomRootFD, strings.TrimPrefix(p.path, "/"))
-			source++
+// taken mounts some of the places that were taken up.
+func (b *builder) taken(root bool, which func(place) bool) {
+	for i, p := range b.view.taken() {
+		b.letGo(i)
+		if which(p) {
+			b.giveTaken(p, roomSourceFD+i, root)
 		}
 	}
+}
+
+func (b *builder) giveTaken(p place, source int, root bool) {
+	if b.view.inside(p) {
+		b.open(p.what(), roomRootFD, strings.TrimPrefix(p.path, "/"))
+		b.onto(p.what(), number(source), 1)
+	} else {
+		b.spot(p)
+		b.attach(p.what(), source, roomRootFD, strings.TrimPrefix(p.path, "/"))
+	}
+	if p.copy != nil {
+		b.overlay(p, root)
+	}
+}
+
+// covers mounts what covers something, and what lies over that, the outer before the inner.
+func (b *builder) covers(root bool) {
+	b.coverHosts()
+	source := roomSourceFD - 1
+	for i, p := range b.view.places {
+		b.letGo(i)
+		if p.kind <= written && b.view.late(p) {
+			source++
+		}
+		switch {
+		case p.kind > written:
+			b.give(p)
+		case b.view.late(p) && b.view.overCover(p):
+			b.giveTaken(p, source, root)
+		}
+	}
+}
+
+// overCover reports whether a place lies in one that is a cover.
+func (v view) overCover(p place) bool {
+	return slices.ContainsFunc(v.places, func(outer place) bool {
+		return outer.kind == kept && outer.path != p.path && fsroot.Contains(outer.path, p.path)
+	})
 }
 
 // spot makes what a place below the private /tmp is put on.
@@ -151,10 +195,7 @@ func (b *builder) landlock(s shape) {
 	}
 	allow("/", true, everywhere)
 	allow("/dev", true, landlock.Read|landlock.Device)
-	allow("/dev/shm", true, landlock.Read|landlock.Write)
-	if b.view.tmp {
-		allow(privateTmp, true, landlock.Read|landlock.Write|s.runsTmp())
-	}
+	allow(b.view.temporary(), true, landlock.Read|landlock.Write|s.runsTmp())
 	for _, p := range b.view.places {
 		if p.kind == written {
 			allow(p.path, p.dir, landlock.Read|landlock.Write)

@@ -26,6 +26,11 @@ func probe() Host {
 	h := newHost()
 	h.Trials = []Trial{h.try(PIDNamespace), {Cgroup, errNotNeeded}, {Subreaper, errNotNeeded}}
 	if h.Trials[0].Err != nil {
+		if h.SharedErr = tryShared(); h.SharedErr != nil {
+			h.Trials[0] = h.try(PIDNamespace)
+		}
+	}
+	if h.Trials[0].Err != nil {
 		h.tryOthers()
 	}
 	h.UserNamespaceErr = h.tryUserNamespace()
@@ -50,12 +55,23 @@ func (h *Host) tryOthers() {
 	h.Trials[1], h.Trials[2] = h.tryCgroup(), h.try(Subreaper)
 }
 
+// Settle waits until all is freed that calls which are over held.
+func (h Host) Settle() {
+	h.later.Wait()
+	h.nets.making.Wait()
+	if h.memory != nil {
+		h.memory.settle()
+	}
+}
+
 // Release frees what Probe made to be used again: call it when no command is running
 // any more and none will be.
 func (h Host) Release() error {
 	var err error
 	if h.users != nil {
+		h.Settle()
 		_ = h.rules.Close() // it gives up what it holds in any case
+		h.mounts.Close()
 		h.rooms.close()
 		h.nets.close()
 		h.users.close()

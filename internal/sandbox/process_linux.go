@@ -29,7 +29,10 @@ type Process struct {
 	group  *cgroup  // nil unless the call lives in a cgroup
 	users  *os.File // the user namespace of the call, or nil
 	guard  *guard   // nil where nothing is to be watched
+	copies []Copy   // of what could be written
+	ways   []Way    // out of its network namespace
 	net    *os.File // the network namespace of the call, where that is a kept one
+	mounts *os.File // its mount namespace, where a spare had one
 	spares *Spares  // gets another one when the call is over
 	host   Host
 	bounds string        // what the kernel calls the cgroup that bounds memory; empty without one
@@ -79,6 +82,14 @@ func (p *Process) Gone() <-chan struct{} { return p.gone }
 // Setup is the time from the start to the moment the program was executed; valid once
 // Exited is closed.
 func (p *Process) Setup() time.Duration { return p.setup }
+
+// Ways gives the listeners through which the command reaches hosts that it may, that for
+// the proxy first; none where the grant has no allowlist. They are closed by Close.
+func (p *Process) Ways() []Way { return p.ways }
+
+// Copies gives what the command wrote to copies of, where its grant has copy-on-write. They
+// are the caller's to close, after Gone.
+func (p *Process) Copies() []Copy { return p.copies }
 
 // Report says what holds for this run.
 func (p *Process) Report() durward.Report { return p.plan.Report }
@@ -165,6 +176,7 @@ func (p *Process) Close() error {
 	}
 	p.dropControl()
 	closeFDs(p.pidfd, p.status)
+	closeWays(p.ways)
 	return p.err
 }
 
@@ -269,7 +281,7 @@ func (p *Process) Breach() error { return p.guard.breach() }
 func (p *Process) watch() {
 	defer close(p.gone)
 	if p.guard != nil {
-		defer p.guard.release()
+		defer p.guard.release(p.host.later)
 	}
 	if p.plan.direct {
 		p.err = p.watchDirect()
@@ -295,7 +307,7 @@ func (p *Process) watch() {
 		p.readRecords(false)
 		close(p.exited)
 	}
-	p.spares.refill(p.plan, p.host)
+	p.spares.refill(p.plan, p.host, p.mounts)
 }
 
 // waitEnd waits for a process of ours and reaps it. In a program that ignores SIGCHLD,

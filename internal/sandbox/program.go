@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // A Program is an executable file that has been opened and judged. What is executed
@@ -21,15 +22,19 @@ type Program struct {
 	// file has to be executed by path, because the interpreter opens it again; it is
 	// compared with the opened file just before.
 	script bool
+	// called is the path of a program that was found in PATH, as a script is to see its own
+	// name: several go by more than one. Empty for a program that a path names.
+	called string
 }
 
 // FindProgram looks name up as a shell would, in the directories of path and, when
-// name has a slash, relative to dir; and opens it. A relative or empty entry of path
+// name names a directory, relative to dir; and opens it. A relative or empty entry of path
 // is passed over: a program is never taken from where the caller happens to stand.
 //
 // The error has reason ProgramNotFound or ProgramNotExecutable.
 func FindProgram(name, path, dir string) (*Program, error) {
-	if strings.Contains(name, "/") {
+	name = programName(name)
+	if strings.ContainsAny(name, dirMarks) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
@@ -40,8 +45,10 @@ func FindProgram(name, path, dir string) (*Program, error) {
 		if !filepath.IsAbs(d) {
 			continue
 		}
-		p, err := openProgram(filepath.Join(d, name))
+		called := filepath.Join(d, name)
+		p, err := openProgram(called)
 		if err == nil {
+			p.called = called
 			return p, nil
 		}
 		if durward.ReasonOf(err) == durward.ProgramNotExecutable && refused == nil {
@@ -62,12 +69,12 @@ func openProgram(path string) (*Program, error) {
 	if err != nil {
 		return nil, programError(path, err)
 	}
-	physical, err := physicalPath(f)
+	physical, err := fsroot.PhysicalPath(f)
 	var info os.FileInfo
 	if err == nil {
 		info, err = f.Stat()
 	}
-	if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
+	if err == nil && (!info.Mode().IsRegular() || !mayExecute(physical, info)) {
 		err = errors.New("not an executable file")
 	}
 	if err != nil {
@@ -82,14 +89,24 @@ func (p *Program) unchanged() error {
 	if p.info == nil {
 		return nil // it has no path
 	}
-	now, err := os.Stat(p.Path)
-	if err == nil && !os.SameFile(p.info, now) {
-		err = errors.New("it was replaced while the call was prepared")
-	}
-	if err != nil {
-		return programError(p.Path, err)
+	for _, path := range []string{p.Path, p.scriptPath()} {
+		now, err := os.Stat(path)
+		if err == nil && !os.SameFile(p.info, now) {
+			err = errors.New("it was replaced while the call was prepared")
+		}
+		if err != nil {
+			return programError(path, err)
+		}
 	}
 	return nil
+}
+
+// scriptPath is the path by which a script is executed.
+func (p *Program) scriptPath() string {
+	if !p.script || p.called == "" {
+		return p.Path
+	}
+	return p.called
 }
 
 // Close frees the descriptor.

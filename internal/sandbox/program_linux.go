@@ -17,11 +17,6 @@ func openForExec(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// physicalPath gives the path by which the kernel knows an open file.
-func physicalPath(f *os.File) (string, error) {
-	return os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
-}
-
 // isScript reports whether an opened regular file begins with "#!". A file that cannot
 // be read, or that somebody holds a lease on, is none: its interpreter could not read
 // it either.

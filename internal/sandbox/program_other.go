@@ -4,12 +4,13 @@ package sandbox
 
 import (
 	"os"
-	"path/filepath"
+	"syscall"
 )
 
-func openForExec(path string) (*os.File, error) { return os.Open(path) }
+// openForExec opens a file to be looked at. It does not wait for anybody at a FIFO.
+func openForExec(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
 
-func physicalPath(f *os.File) (string, error) { return filepath.EvalSymlinks(f.Name()) }
-
-// isScript: no program runs on this system.
+// isScript: nothing depends on it, because every program is executed by its path here.
 func isScript(*os.File) bool { return false }

@@ -32,9 +32,11 @@ const (
 	reaperKillFD    = 6  // cgroup.kill, where the call lives in a cgroup
 	reaperUsersFD   = 7  // the user namespace that the command enters, if any
 	reaperRulesFD   = 9  // the Landlock ruleset, from level 1 on
-	reaperProcFD    = 10 // /proc where it can be written, at level 2
+	reaperProcFD    = 10 // the machine's /proc, at level 2
 	reaperSignalFD  = 15
-	firstSpareFD    = 16
+	reaperWaitFD    = 16 // ends of a pipe that tells the reaper of the start, see waitForStart
+	reaperHoldFD    = 17
+	firstSpareFD    = 18
 )
 
 // Where things stand in the reaper's memory. All addresses load with one instruction
@@ -42,10 +44,19 @@ const (
 const (
 	reaperCode = 0x400000
 	reaperBase = 0x10000000
-	// reaperShared is a page that the reaper shares with the command's process, which
-	// writes there when the program is executed: a timespec.
+	// reaperShared is a page that the reaper shares with a command's process that has a
+	// memory of its own.
 	reaperShared = 0x20000000
 )
+
+// notedAt is where the command's process notes when the program is executed, a timespec:
+// in the record itself, where it has the reaper's memory.
+func (s shape) notedAt() uintptr {
+	if s.forksCopy() {
+		return reaperShared
+	}
+	return reaperBase + unsafe.Offsetof(reaperBlock{}.record) + unsafe.Offsetof(record{}.seconds)
+}
 
 const (
 	rusageSize  = 144
@@ -73,6 +84,7 @@ type reaperBlock struct {
 	// survives TERM goes on. Otherwise the reaper gives it a moment and ends, and
 	// reports before it does.
 	eager   uint64
+	noted   uint64 // address of the time at which the program was executed
 	linger  unix.Timespec
 	timeout uint64 // address of the time the poll may take; zero for ever
 	polls   [2]unix.PollFd
@@ -104,6 +116,7 @@ type reaperLists struct {
 	before, command, after, end []Call
 	cloneFlags                  uintptr
 	sweep, eager                bool
+	noted                       uintptr
 	linger                      time.Duration
 }
 
@@ -132,7 +145,7 @@ func (l reaperLists) encode() (block, error) {
 	b.command = uint64(a.list(l.command))
 	b.after = uint64(a.list(l.after))
 	b.end = uint64(a.list(l.end))
-	b.eager = flag(l.eager)
+	b.eager, b.noted = flag(l.eager), uint64(l.noted)
 	b.linger = unix.NsecToTimespec(int64(l.linger))
 	if l.sweep {
 		b.children = uint64(a.bytes([]byte("/proc/thread-self/children\x00")))

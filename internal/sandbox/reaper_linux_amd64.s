@@ -207,7 +207,7 @@ someLeft:
 report:
 	XORL R15, R15
 	MOVL $const_recordExited, reaperBlock_record+record_kind(R12)
-	MOVQ $const_reaperShared, CX
+	MOVQ reaperBlock_noted(R12), CX
 	MOVQ 0(CX), DX
 	MOVQ DX, reaperBlock_record+record_seconds(R12)
 	MOVQ 8(CX), DX

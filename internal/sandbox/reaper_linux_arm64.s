@@ -206,7 +206,7 @@ report:
 	MOVD ZR, R22
 	MOVD $const_recordExited, R9
 	MOVW R9, (reaperBlock_record+record_kind)(R19)
-	MOVD $const_reaperShared, R10
+	MOVD reaperBlock_noted(R19), R10
 	MOVD 0(R10), R9
 	MOVD R9, (reaperBlock_record+record_seconds)(R19)
 	MOVD 8(R10), R9

@@ -14,7 +14,7 @@ import (
 func (s shape) report() (durward.Report, error) {
 	r := durward.Report{
 		Mode: s.mode, Level: s.at.Number(), Guarantees: make(map[durward.Guarantee]durward.Held),
-		Identity: durward.ReportIdentity{Inner: s.id.uid, Host: hostUID(s.id.uid)},
+		Identity: durward.ReportIdentity{Inner: s.id.uid, Host: s.hostUID},
 	}
 	for _, guarantee := range durward.Guarantees() {
 		r.Guarantees[guarantee] = s.held(guarantee)
@@ -22,7 +22,7 @@ func (s shape) report() (durward.Report, error) {
 	r.Guarantees[durward.Kill] = killHeld(s.containment, s.id)
 	r.Guarantees[durward.Pids] = pidsHeld(s.limits, s.ownUsers)
 	r.Guarantees[durward.Mem] = memHeld(s.limits, s.memory, s.id)
-	if r.Identity.Host == 0 {
+	if s.hostUID == 0 {
 		r.Weak = append(r.Weak, s.asRoot())
 	}
 	for _, guarantee := range []durward.Guarantee{durward.Kill, durward.Pids, durward.Mem} {
@@ -32,6 +32,9 @@ func (s shape) report() (durward.Report, error) {
 	}
 	if !s.victim {
 		r.Weak = append(r.Weak, "mem: when the machine runs out, durward may be killed before the command")
+	}
+	if s.copied {
+		r.Weak = append(r.Weak, "start: slower, each makes a copy of durward's process")
 	}
 	if s.confines() && s.abi == 0 {
 		r.Weak = append(r.Weak, "landlock: this kernel has none; mounts alone hold the files")
@@ -60,6 +63,9 @@ func (s shape) held(g durward.Guarantee) durward.Held {
 	switch g {
 	case durward.FSRead, durward.FSWrite:
 		held.By = s.byMounts(s.byLandlock()...)
+		if g == durward.FSWrite && s.copies {
+			held.By = append(held.By, "overlayfs")
+		}
 	case durward.FSMeta:
 		held.By = s.byMounts()
 	case durward.Net:
@@ -81,7 +87,7 @@ func (s shape) held(g durward.Guarantee) durward.Held {
 	case durward.Syscalls:
 		held.By, held.Filter = []string{"seccomp"}, s.filter().Name()
 	}
-	if len(held.By) == 0 || s.gaps.breaks(g) || g == durward.Net && s.network == durward.NetAllowlist {
+	if len(held.By) == 0 || s.gaps.breaks(g) {
 		return durward.Held{Held: durward.HeldNone, Mode: held.Mode}
 	}
 	return held

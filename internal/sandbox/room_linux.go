@@ -5,12 +5,14 @@ package sandbox
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // A room is the tree of files of a call at level 2, in a mount namespace of its own.
@@ -18,7 +20,7 @@ import (
 //
 //	sources  what has to be taken up while the machine's root is there
 //	room     what calls of one view have in common; ends in the new root
-//	own      what only this call has: /tmp, /dev/shm, /proc, terminals, Landlock rules
+//	own      what only this call has: /tmp, /proc, terminals, Landlock rules
 //
 // The room is made of a small private file system, the store:
 //
@@ -32,6 +34,7 @@ import (
 
 // Descriptors of the process that builds the room; the lower numbers are taken.
 const (
+	roomHandFD   = 6  // where descriptors are handed over to the runtime
 	roomOwnersFD = 8  // user namespace by which what is root's looks like the command's
 	roomKeptFD   = 11 // the mount namespace of a room that is kept; then roomRootFD
 	roomRootFD   = 11 // the root to be
@@ -39,6 +42,9 @@ const (
 	roomStoreFD  = 12 // the private file system
 	roomWorkFD   = 13 // whatever is being made
 	reaperSelfFD = 14 // the program to execute
+	roomLowerFD  = 29 // what a copy is of
+	roomCopyFD   = 30 // the file system of what is written in copies
+	roomProcFD   = 31 // /proc of the call's own processes
 	roomSourceFD = 32 // the first of the sources
 )
 
@@ -46,42 +52,69 @@ const (
 const (
 	storeRoot  = "root"
 	storeDev   = "dev"
-	hiddenDir  = "hidden"
-	hiddenFile = "hidden-file"
+	hiddenDir  = "hidden"      // in one of the call's own
+	hiddenFile = "hidden-file" // likewise
+	hostsStore = "hosts"       // likewise: the private /etc/hosts, where it is mounted
 )
 
 // A builder appends the calls that build a part of a room.
 type builder struct {
-	calls []Call
-	view  view
-	made  map[string]bool // directories of the private file system
+	calls  []Call
+	view   view
+	made   map[string]bool // directories of the private file system
+	layers int             // copies that have been mounted
+	above  int             // no descriptor from here on is needed later; zero until it is known
 }
 
-// sources gives the calls that take up /proc and what is mounted in the private /tmp.
+// mostOpen is after how many places the descriptors that they took are closed.
+const mostOpen = 64
+
+// letGo closes, now and then, what was opened for the places so far: there may be thousands.
+func (b *builder) letGo(places int) {
+	if places%mostOpen != mostOpen-1 {
+		return
+	}
+	if b.above == 0 {
+		b.above = roomSourceFD + len(b.view.taken())
+	}
+	b.add("let go of what was opened", unix.SYS_CLOSE_RANGE, number(b.above), number(uint32(math.MaxUint32)), number(0))
+}
+
+// taken lists the places that are taken up while the machine's root is there. Their mounts
+// have the numbers from roomSourceFD on.
+func (v view) taken() []place {
+	var list []place
+	for _, p := range v.places {
+		if p.kind <= written && v.late(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// sources gives the calls that take up /proc and what is mounted in the private /tmp, and
+// make the ways out of the network namespace.
 func (v view) sources() []Call {
 	b := &builder{view: v}
-	b.reserve(reaperProcFD, roomWorkFD)
+	b.reserve(reaperProcFD, roomProcFD, roomWorkFD)
+	b.place("the machine's /proc", unix.SYS_OPENAT, reaperProcFD, number(unix.AT_FDCWD), text("/proc"), number(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC))
 	// A process that owns nothing but its user namespace may only mount /proc where it sees
 	// all of the machine's.
-	b.fileSystem("private /proc", "proc", reaperProcFD, bareMount|unix.MOUNT_ATTR_NOEXEC)
-	fd := roomSourceFD
-	for _, p := range v.places {
-		if !v.late(p) || p.kind > written {
-			continue
-		}
-		name := p.what()
+	b.fileSystem("private /proc", "proc", roomProcFD, readOnly|unix.MOUNT_ATTR_NOEXEC)
+	b.ways(v.ways)
+	for i, p := range v.taken() {
+		name, fd := p.what(), roomSourceFD+i
 		b.reserve(fd)
 		b.open(name, unix.AT_FDCWD, p.path)
 		b.place(name, unix.SYS_OPEN_TREE, fd, result(1), text(""), number(cloneTree|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH))
 		flags := uint64(readOnly)
-		if p.kind == written {
+		if p.kind == written && p.copy == nil {
 			flags = bareMount
 		}
 		b.set(name, fd, attributes(flags, 0, unix.MS_PRIVATE))
 		if p.owned {
 			b.setOwners(name, fd)
 		}
-		fd++
 	}
 	return b.calls
 }
@@ -90,8 +123,11 @@ func (v view) sources() []Call {
 // /tmp, what covers something, and what lies over a cover. A cover goes when the file under
 // it is removed or replaced on the machine, so none is kept.
 func (v view) late(p place) bool {
+	if p.kind > written || v.tmp && fsroot.Contains(privateTmp, p.path) {
+		return true
+	}
 	around, _ := v.around(p.path)
-	return v.tmp && within(privateTmp, p.path) || p.kind > written || around.kind == kept
+	return around.kind == kept
 }
 
 // room gives the calls that build what calls of one view have in common, and enter it.
@@ -105,16 +141,17 @@ func (v view) room() []Call {
 	}
 	b.store()
 	b.spots()
+	b.hosts()
 	b.devices()
 	if !v.host {
 		b.place("private root", unix.SYS_OPEN_TREE, roomRootFD, number(roomStoreFD), text(storeRoot), number(cloneTree))
 	}
 	b.attach("private root", roomRootFD, roomStoreFD, storeRoot)
-	b.places(func(p place) bool { return p.kind == shown && !v.late(p) })
+	b.places(func(p place) bool { return p.kind == shown && !v.late(p) && !v.copies(p) })
 	b.set("make it read-only", roomRootFD, attributes(readOnly, 0, 0))
-	b.seal("make the store read-only")
-	b.add("private /dev", unix.SYS_OPEN_TREE, number(roomStoreFD), text(storeDev), number(cloneTree|unix.AT_RECURSIVE))
-	b.add("private /dev", unix.SYS_MOVE_MOUNT, result(1), text(""), number(roomRootFD), text("dev"), number(unix.MOVE_MOUNT_F_EMPTY_PATH))
+	b.place("private /dev", unix.SYS_OPEN_TREE, roomWorkFD, number(roomStoreFD), text(storeDev), number(cloneTree|unix.AT_RECURSIVE))
+	b.add("private /dev", unix.SYS_MOUNT_SETATTR, number(roomWorkFD), text(""), number(unix.AT_EMPTY_PATH), attributes(readOnly, 0, 0), number(attributesSize))
+	b.attach("private /dev", roomWorkFD, roomRootFD, "dev")
 	b.places(func(p place) bool { return p.kind == written && !v.late(p) })
 	b.add("enter the private root", unix.SYS_FCHDIR, number(roomRootFD))
 	b.add("enter the private root", unix.SYS_PIVOT_ROOT, text("."), text("."))
@@ -180,7 +217,11 @@ func (b *builder) setOwners(name string, mount int) {
 func (b *builder) fileSystem(name, kind string, as int, flags uint64, options ...string) {
 	b.place(name, unix.SYS_FSOPEN, roomWorkFD, text(kind), number(unix.FSOPEN_CLOEXEC))
 	for _, o := range options {
-		key, value, _ := strings.Cut(o, "=")
+		key, value, ok := strings.Cut(o, "=")
+		if !ok {
+			b.add(name, unix.SYS_FSCONFIG, number(roomWorkFD), number(unix.FSCONFIG_SET_FLAG), text(key), number(0), number(0))
+			continue
+		}
 		b.add(name, unix.SYS_FSCONFIG, number(roomWorkFD), number(unix.FSCONFIG_SET_STRING), text(key), text(value), number(0))
 	}
 	b.add(name, unix.SYS_FSCONFIG, number(roomWorkFD), number(unix.FSCONFIG_CMD_CREATE), number(0), number(0), number(0))
@@ -204,15 +245,14 @@ func (b *builder) store() {
 	const name = "private file system"
 	b.fileSystem(name, "tmpfs", roomStoreFD, bareMount, "mode=0755")
 	b.add(name, unix.SYS_MOVE_MOUNT, number(roomStoreFD), text(""), number(unix.AT_FDCWD), text("/proc"), number(unix.MOVE_MOUNT_F_EMPTY_PATH))
-	for _, dir := range []string{storeRoot, storeDev, storeDev + "/shm", storeDev + "/pts"} {
+	for _, dir := range []string{storeRoot, storeDev, storeDev + "/pts"} {
 		b.directory(dir)
 	}
-}
-
-// hiding makes what stands over what is hidden.
-func (b *builder) hiding() {
-	b.add("make "+hiddenDir, unix.SYS_MKDIRAT, number(roomStoreFD), text(hiddenDir), number(0))
-	b.file(hiddenFile, 0)
+	if b.view.tmp {
+		b.link(storeDev+"/shm", privateTmp)
+	} else {
+		b.directory(storeDev + "/shm")
+	}
 }
 
 // directory makes one in the store, and those above it.
@@ -242,28 +282,43 @@ func (b *builder) spots() {
 	for _, dir := range []string{"/dev", "/proc", privateTmp} {
 		b.directory(path.Join(storeRoot, dir))
 	}
-	for _, p := range b.view.places {
+	for i, p := range b.view.places {
+		b.letGo(i)
 		switch {
 		case p.kind > written || b.view.late(p) || b.view.inside(p):
 		case p.dir:
 			b.directory(path.Join(storeRoot, p.path))
+		case b.view.copies(p):
+			b.directory(path.Join(storeRoot, path.Dir(p.path)))
+			b.copyFile(p)
 		default:
 			b.directory(path.Join(storeRoot, path.Dir(p.path)))
 			b.file(storeRoot+p.path, 0o644)
 		}
 	}
 	for _, l := range b.view.links {
-		if !b.view.tmp || !within(privateTmp, l.Path) {
+		if !b.view.tmp || !fsroot.Contains(privateTmp, l.Path) {
 			b.directory(path.Join(storeRoot, path.Dir(l.Path)))
 			b.link(storeRoot+l.Path, l.To)
 		}
 	}
 }
 
+// copyFile makes a file of the private root that holds what the one of the machine does.
+func (b *builder) copyFile(p place) {
+	name := "copy " + p.path
+	b.openAs(name, unix.AT_FDCWD, p.path, unix.O_RDONLY|unix.O_NONBLOCK)
+	b.add(name, unix.SYS_OPENAT, number(roomStoreFD), text(storeRoot+p.path), number(unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC), number(0o444))
+	b.add(name, unix.SYS_SENDFILE, result(1), result(2), number(0), number(math.MaxInt32))
+}
+
+// copies reports whether a place is a copy of what the machine has there.
+func (v view) copies(p place) bool { return p.setting() && !v.late(p) && !v.inside(p) }
+
 // inside reports whether a place lies in another one that is given, or in all that is.
 func (v view) inside(p place) bool {
 	_, inside := v.around(p.path)
-	return inside || v.host && !(v.tmp && within(privateTmp, p.path))
+	return inside || v.host && !(v.tmp && fsroot.Contains(privateTmp, p.path))
 }
 
 // devices are those that programs take for granted.
@@ -291,7 +346,8 @@ func (b *builder) devices() {
 
 // places mounts some of the view, the outer before the inner.
 func (b *builder) places(which func(place) bool) {
-	for _, p := range b.view.places {
+	for i, p := range b.view.places {
+		b.letGo(i)
 		if which(p) {
 			b.give(p)
 		}
@@ -318,7 +374,11 @@ func (b *builder) give(p place) {
 	case kept:
 		b.set(name, roomWorkFD, attributes(readOnly, 0, 0))
 	case written:
-		b.set(name, roomWorkFD, attributes(bareMount, 0, 0))
+		flags := uint64(bareMount)
+		if p.copy != nil {
+			flags = readOnly
+		}
+		b.set(name, roomWorkFD, attributes(flags, 0, 0))
 	}
 	if p.owned {
 		b.setOwners(name, roomWorkFD)
@@ -348,8 +408,10 @@ func (b *builder) onto(name string, mount Arg, opened int) {
 }
 
 // open finds a path, with no symlink on the way.
-func (b *builder) open(name string, root int, at string) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+func (b *builder) open(name string, root int, at string) { b.openAs(name, root, at, unix.O_PATH) }
+
+func (b *builder) openAs(name string, root int, at string, flags uint64) {
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	var words []byte
 	for _, w := range [...]uint64{how.Flags, how.Mode, how.Resolve} {
 		words = binary.NativeEndian.AppendUint64(words, w)

@@ -35,8 +35,8 @@ type keptRoom struct {
 
 const (
 	mostRooms = 8
-	// roomTime is how long a room is kept.
-	roomTime = 10 * time.Second
+	// keptTime is how long something is kept that takes up room in the kernel.
+	keptTime = 10 * time.Second
 )
 
 // take gives the room of a plan, or nil when it is wanted for the first time. Whoever
@@ -60,7 +60,7 @@ func (r *rooms) take(p Plan, h Host) (*keptRoom, error) {
 		return nil, err
 	}
 	k := &keptRoom{view: view, ns: ns, wanted: 1}
-	k.end = time.AfterFunc(roomTime, func() { r.forget(k) })
+	k.end = time.AfterFunc(keptTime, func() { r.forget(k) })
 	r.kept = append(r.kept, k)
 	for len(r.kept) > mostRooms {
 		r.drop(r.kept[0])

@@ -1,16 +1,20 @@
 // Package sandbox starts one command under a grant, in a tree that ends when we say so.
 //
-// [Open] judges a request and gives a [Plan]: pure data, a list of raw system calls
+// [Compile] judges a request and gives a [Plan]: pure data, a list of raw system calls
 // that can be printed. [Start] has a new process run that list and then the command.
 // Between the two nothing is decided. What can be held on this host is found out by
 // doing it once, in [Probe]; what a plan holds is told by its report.
 package sandbox
 
 import (
+	"context"
+	"errors"
+	"net"
 	"os"
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/netguard"
 )
 
 // A Containment is a way to hold a call's processes together so that all of them can
@@ -27,6 +31,11 @@ const (
 	// Subreaper adopts what the command leaves behind and kills it process by
 	// process: best effort.
 	Subreaper Containment = "subreaper"
+	// ProcessGroup finds what descends from the command in a listing of all processes
+	// and kills it process by process (macOS).
+	ProcessGroup Containment = "process-group"
+	// JobObject has the kernel hold the call's processes together (Windows).
+	JobObject Containment = "job-object"
 )
 
 // A Request is what is to be run.
@@ -56,6 +65,28 @@ type Request struct {
 	Spares *Spares
 }
 
+// A Way is a listener inside the command's network namespace.
+type Way struct {
+	net.Listener
+	// Target is whom a client means who connects to it. The zero value is nobody yet: a
+	// proxy is expected, which is told.
+	Target netguard.Target
+}
+
+// A Copy is a directory that a command saw in place of the machine's.
+type Copy struct {
+	// Path is that of the machine's, and Lower the directory itself.
+	Path  string
+	Lower *os.File
+	// Upper holds what was written. It goes when it is closed.
+	Upper *os.File
+	// UserAttributes says that overlayfs left its notes in user.overlay.*.
+	UserAttributes bool
+}
+
+// Close lets go of both; what was written is gone then.
+func (c Copy) Close() error { return errors.Join(c.Lower.Close(), c.Upper.Close()) }
+
 // A Shortage says whose memory ran out, as far as a call is concerned.
 type Shortage string
 
@@ -74,4 +105,17 @@ const HintOuterShortage = "give the machine or the container more memory, or mak
 // Stdio are the command's ends of its standard streams.
 type Stdio struct {
 	Stdin, Stdout, Stderr *os.File
+}
+
+// A PassedLevel is a level that a plan could not have, and why.
+type PassedLevel struct {
+	Level durward.Level
+	Why   error
+}
+
+// Holds says why no command of a grant can be run in a directory, as [Compile] would;
+// nil when one can. scratch is what a private directory would be named. Nothing is run.
+func Holds(ctx context.Context, g durward.Grant, dir *os.File, scratch string, h Host) error {
+	_, err := Compile(ctx, Request{Program: &Program{}, Dir: dir, Scratch: scratch, Grant: g}, h)
+	return err
 }

@@ -16,9 +16,11 @@ import (
 // shape have one plan. It is comparable, so that whatever it holds is part of a key.
 type shape struct {
 	containment Containment
+	copied      bool    // no process can share our memory, or another one's
 	own         account // the runtime's
 	id          identity
-	ownUsers    bool // processes are counted in a user namespace of the call
+	hostUID     uint32 // the user outside of our user namespace
+	ownUsers    bool   // processes are counted in a user namespace of the call
 	memory      memoryKind
 	victim      bool // the kernel can be had to kill the command before the runtime
 	keyrings    bool
@@ -30,6 +32,8 @@ type shape struct {
 	// program is its path there; empty for one that has none.
 	program string
 	gaps    gaps
+	// machineFiles are those of /proc that are hidden there.
+	machineFiles string
 
 	mode     durward.Mode
 	stepDown bool
@@ -48,9 +52,9 @@ func shapeOf(at durward.Level, r Request, h Host) (shape, error) {
 		return shape{}, err
 	}
 	s := shape{
-		containment: h.best(), own: account{h.UID, h.GID}, id: id, victim: h.VictimErr == nil, keyrings: h.Keyrings, most: h.MaxLimits,
-		restraint: restraint{at: at},
-		mode:      r.Grant.Mode, stepDown: r.Grant.StepDown, limits: r.Grant.Limits,
+		containment: h.best(), copied: h.SharedErr != nil, own: account{h.UID, h.GID}, id: id, victim: h.VictimErr == nil, keyrings: h.Keyrings, most: h.MaxLimits,
+		hostUID: outside(h.uidMap, id.uid), machineFiles: h.machineFiles, restraint: restraint{at: at},
+		mode: r.Grant.Mode, stepDown: r.Grant.StepDown, limits: r.Grant.Limits,
 		terminal: r.Terminal, follow: r.Follow, linger: r.Linger,
 	}
 	if s.containment == "" {
@@ -59,8 +63,11 @@ func shapeOf(at durward.Level, r Request, h Host) (shape, error) {
 	if s.needs, err = needsOf(r.Grant.Require); err != nil {
 		return s, err
 	}
+	if s.confines() && h.landlock != nil {
+		s.abi = h.landlock()
+	}
 	if r.Program.script {
-		s.script = r.Program.Path
+		s.script = r.Program.scriptPath()
 	}
 	s.memory = h.memoryHeldBy(s.limits, s.containment)
 	s.ownUsers = s.countsProcesses(h)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,11 +27,11 @@ func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Proces
 			return nil, err
 		}
 	}
-	s := &starter{plan: p, request: r, stdio: stdio, began: monotonic(), control: -1, status: -1}
+	s := &starter{plan: p, request: r, stdio: stdio, began: monotonic(), control: -1, status: -1, hand: -1}
 	defer s.closeLent()
 	proc, err := s.start(ctx, h)
 	if err != nil {
-		r.Spares.refill(p, h)
+		r.Spares.refill(p, h, nil)
 		short := s.shortage(err)
 		s.closeOwn()
 		if short != NoShortage {
@@ -59,8 +60,13 @@ type starter struct {
 	memory  *memoryGroup
 	users   *os.File  // the user namespace of the call, or nil
 	net     *os.File  // its network namespace, where that is a kept one
+	mounts  *os.File  // its mount namespace, where a spare had one
+	owners  *os.File  // the user namespace by which files change their owners, or nil; it is not ours
 	kept    *keptRoom // the room that it gets a copy of, or nil
 	guard   *guard    // nil where nothing is to be watched
+	ways    []Way     // out of the network namespace
+	copies  []Copy    // of what can be written
+	hand    int       // where these are handed over, or -1
 	rules   int       // the ruleset of level 1, or zero
 }
 
@@ -90,14 +96,6 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		s.rules = rules.FD()
 		place = append(place, placement{s.rules, reaperRulesFD})
 	}
-	if s.plan.apart {
-		more, err := s.furnish(h)
-		if err != nil {
-			return nil, err
-		}
-		place = append(place, more...)
-		defer h.rooms.give(s.kept)
-	}
 	if s.plan.users {
 		users, err := h.users.take(account{s.plan.UID, s.plan.GID})
 		if err != nil {
@@ -113,14 +111,22 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 	if err := s.guardFor(); err != nil {
 		return nil, err
 	}
-	pid, pidfd, err := s.firstProcess(ctx, place, memory, born)
+	if place, err = s.openHand(place); err != nil {
+		return nil, err
+	}
+	pid, pidfd, err := s.firstProcess(ctx, h, place, memory, born)
 	if err != nil {
+		reapFailed(pidfd)
+		return nil, err
+	}
+	if err := s.takeHanded(); err != nil {
+		kill(pidfd) // it is process 1 of the call
 		reapFailed(pidfd)
 		return nil, err
 	}
 	proc := &Process{
 		plan: s.plan, eager: s.plan.follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
-		users: s.users, net: s.net, guard: s.guard, spares: s.request.Spares, host: h,
+		users: s.users, net: s.net, mounts: s.mounts, guard: s.guard, spares: s.request.Spares, ways: s.ways, copies: s.copies, host: h,
 		began: s.began, exited: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if s.memory != nil {
@@ -144,9 +150,17 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 
 // firstProcess gives the first process of the call, which is on its way: a spare one, or
 // a new one.
-func (s *starter) firstProcess(ctx context.Context, place []placement, memory []Call, born int) (pid, pidfd int, err error) {
-	if r := s.spare(); r != nil && s.hand(r) {
+func (s *starter) firstProcess(ctx context.Context, h Host, place []placement, memory []Call, born int) (pid, pidfd int, err error) {
+	if r := s.spare(); r != nil && s.instruct(r) {
 		return r.pid, r.pidfd, nil
+	}
+	if s.plan.apart {
+		more, err := s.furnish(h)
+		if err != nil {
+			return -1, -1, err
+		}
+		place = append(place, more...)
+		defer h.rooms.give(s.kept)
 	}
 	reaper := -1
 	if !s.plan.direct {
@@ -161,7 +175,11 @@ func (s *starter) firstProcess(ctx context.Context, place []placement, memory []
 		place = append(place, pipes...)
 		reaper = fdOf(program)
 	}
-	return spawn(ctx, s.namespaces(), born, append(memory, s.shared(place, reaper)...))
+	list := s.shared(memory, place, reaper)
+	if s.plan.copied {
+		return spawnCopy(ctx, s.namespaces(), born, list)
+	}
+	return spawn(ctx, s.namespaces(), born, list)
 }
 
 // monotonic reads the clock that the command's process reads, too.
@@ -174,6 +192,7 @@ func monotonic() time.Duration {
 // reaperPipes makes the reaper's two pipes and writes the block, which waits in the
 // pipe until the reaper reads it.
 func (s *starter) reaperPipes() ([]placement, error) {
+	first := len(s.lent)
 	if err := s.pipe(&s.status, fromChild, 0); err != nil {
 		return nil, err
 	}
@@ -183,7 +202,16 @@ func (s *starter) reaperPipes() ([]placement, error) {
 	if _, err := unix.Write(s.control, s.plan.block.text); err != nil {
 		return nil, err
 	}
-	return []placement{{s.lent[0], reaperStatusFD}, {s.lent[1], reaperControlFD}}, nil
+	place := []placement{{s.lent[first], reaperStatusFD}, {s.lent[first+1], reaperControlFD}}
+	if !s.plan.waits {
+		return place, nil
+	}
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		return nil, err
+	}
+	s.lent = append(s.lent, p[:]...)
+	return append(place, placement{p[0], reaperWaitFD}, placement{p[1], reaperHoldFD}), nil
 }
 
 const fromChild, toChild = 0, 1 // which end of a pipe is ours
@@ -208,18 +236,31 @@ type placement struct {
 
 // shared is the whole list of the process that shares our memory. The descriptors are
 // first copied out of the way of every number in use, then put in place.
-func (s *starter) shared(place []placement, reaper int) []Call {
-	calls := defaultSignals()
+func (s *starter) shared(memory []Call, place []placement, reaper int) []Call {
+	var dir, tree []Call
 	if !s.plan.apart {
-		calls = append(calls, Call{Name: "enter the working directory", NR: unix.SYS_FCHDIR, Args: []Arg{number(fdOf(s.request.Dir))}})
+		dir = []Call{{Name: "enter the working directory", NR: unix.SYS_FCHDIR, Args: []Arg{number(fdOf(s.request.Dir))}}}
+	} else {
+		tree = s.tree()
 	}
-	calls = append(calls, s.plan.Share...)
-	calls = append(calls, placed(place, reaper)...)
-	calls = append(calls, s.room()...)
-	if s.plan.direct {
-		return append(calls, s.plan.Command...)
+	last := s.plan.Command
+	if !s.plan.direct {
+		last = []Call{executeReaper(s.plan.argv, s.plan.env)}
 	}
-	return append(calls, executeReaper(s.plan.argv, s.plan.env))
+	return slices.Concat(memory, defaultSignals(), dir, s.plan.Share, placed(place, reaper), tree, s.plan.Own, last)
+}
+
+// tree is what makes the tree of files, as far as the machine's root is there.
+func (s *starter) tree() []Call {
+	var net []Call
+	if s.net != nil {
+		net = []Call{enterNet()}
+	}
+	room := s.plan.Room
+	if s.kept != nil {
+		room = s.plan.Enter
+	}
+	return slices.Concat(net, s.plan.Sources, room)
 }
 
 // onlyReaper is the list that does nothing but some calls and execute the reaper's
@@ -238,7 +279,6 @@ func executeReaper(argv, env []string) Call {
 // placed gives the descriptors their numbers and sees to it that no other is
 // inherited. The reaper's program, unless negative, can be executed then.
 func placed(place []placement, reaper int) []Call {
-	var calls []Call
 	above := 0
 	for _, p := range place {
 		above = max(above, p.number+1)
@@ -246,27 +286,20 @@ func placed(place []placement, reaper int) []Call {
 	if reaper >= 0 {
 		place = append(slices.Clip(place), placement{reaper, reaperSelfFD})
 	}
+	calls := make([]Call, 0, 2*len(place)+1)
+	args := make([]Arg, 0, 6*len(place)) // of all of them
 	for _, p := range place {
-		calls = append(calls, copyDescriptor(p.fd))
+		args = append(args, number(p.fd), number(unix.F_DUPFD_CLOEXEC), number(firstSpareFD))
+		calls = append(calls, Call{Name: "copy descriptors", NR: unix.SYS_FCNTL, Args: args[len(args)-3:]})
+		if p.fd < 0 {
+			calls[len(calls)-1].Allow = unix.EBADF // there is none
+		}
 	}
 	for _, p := range place {
-		calls = append(calls, Call{Name: "place descriptors", NR: unix.SYS_DUP3, Args: []Arg{
-			result(len(place)), number(p.number), number(0),
-		}})
+		args = append(args, result(len(place)), number(p.number), number(0))
+		calls = append(calls, Call{Name: "place descriptors", NR: unix.SYS_DUP3, Args: args[len(args)-3:]})
 	}
 	return append(calls, closeOnExec(above))
-}
-
-// copyDescriptor copies fd to a number that is in nobody's way; it passes over the
-// absence of one.
-func copyDescriptor(fd int) Call {
-	c := Call{Name: "copy descriptors", NR: unix.SYS_FCNTL, Args: []Arg{
-		number(fd), number(unix.F_DUPFD_CLOEXEC), number(firstSpareFD),
-	}}
-	if fd < 0 {
-		c.Allow = unix.EBADF
-	}
-	return c
 }
 
 // closeOnExec closes every descriptor from first on when the next program is executed.
@@ -307,12 +340,16 @@ func closeFDs(fds ...int) {
 }
 
 func (s *starter) closeOwn() {
-	closeFDs(s.control, s.status)
+	closeFDs(s.control, s.status, s.hand)
+	closeWays(s.ways)
+	for _, c := range s.copies {
+		c.Close()
+	}
 	s.memory.release(false)
 	if s.guard != nil {
 		s.guard.close() // nothing of the command has run
 	}
-	for _, f := range []*os.File{s.users, s.net} {
+	for _, f := range []*os.File{s.users, s.net, s.mounts} {
 		if f != nil {
 			f.Close()
 		}
@@ -334,6 +371,14 @@ func startError(err error) error {
 	if step.Errno == unix.E2BIG {
 		e.Reason = durward.ArgTooLong
 		e.Hint = "pass less in arguments and environment; the rest can go through the input"
+		return e
+	}
+	if strings.HasPrefix(step.Step, stepListen) {
+		e.Reason, e.Hint = durward.SandboxUnavailable, "leave what it is for out of network.allow, or use a machine whose network namespaces can have it"
+		return e
+	}
+	if strings.HasPrefix(step.Step, stepCopy) {
+		e.Reason, e.Hint = durward.SandboxUnavailable, "leave copyOnWrite out, or use a file system and a kernel whose overlayfs can have it"
 		return e
 	}
 	switch step.Step {

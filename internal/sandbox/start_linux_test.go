@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(refuseEnv) != "" {
+		if err := refuseShared(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	code := m.Run()
 	if err := ProbeAll().Release(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -98,14 +105,28 @@ func (r *trial) confine(at durward.Level) {
 }
 
 // shell has the shell run a script.
-func (r *trial) shell(t *testing.T, script string) {
+func (r *trial) shell(t *testing.T, script string) { t.Helper(); r.program(t, "sh", "-c", script) }
+
+// pipe makes a pipe that is closed after the test, if not before.
+func pipe(t *testing.T) (read, write *os.File) {
 	t.Helper()
-	program, err := FindProgram("sh", "/usr/bin:/bin", "/")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = read.Close(), write.Close() })
+	return read, write
+}
+
+// program has another program run.
+func (r *trial) program(t *testing.T, argv ...string) {
+	t.Helper()
+	program, err := FindProgram(argv[0], "/usr/bin:/bin", "/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { program.Close() })
-	r.request.Program, r.request.Argv = program, []string{"sh", "-c", script}
+	r.request.Program, r.request.Argv = program, argv
 }
 
 func (r *trial) compile(t *testing.T) Plan {
@@ -137,10 +158,68 @@ func (r *trial) start(p Plan) error {
 	return errors.Join(proc.Exit().Err, proc.Close())
 }
 
+// says gives what the command prints.
+func (r *trial) says(t *testing.T) string {
+	t.Helper()
+	said, _ := r.prints(t, false)
+	return said
+}
+
+// prints gives what the command prints, its errors among it if they are wanted, and what
+// was found to have changed.
+func (r *trial) prints(t *testing.T, errorsToo bool) (printed string, breach error) {
+	t.Helper()
+	out, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	stdio := Stdio{r.null, out, r.null}
+	if errorsToo {
+		stdio.Stderr = out
+	}
+	p, err := Start(t.Context(), r.compile(t), r.request, stdio, r.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Exited()
+	p.Kill()
+	if err := errors.Join(p.Exit().Err, p.Close()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), p.Breach()
+}
+
 func (r *trial) ran() bool {
 	_, err := os.Stat(r.marker)
 	return err == nil
 }
+
+// eachHost gives the host as it would be with each containment alone, with children that
+// share our memory and without.
+func eachHost() iter.Seq2[Containment, Host] {
+	h := ProbeAll()
+	return func(yield func(Containment, Host) bool) {
+		for _, c := range h.Trials {
+			if c.Err != nil {
+				continue
+			}
+			for _, shared := range []error{h.SharedErr, errNotHere} {
+				one := h.With(c.Containment)
+				one.SharedErr = shared
+				if !yield(c.Containment, one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+var errNotHere = errors.New("not here")
 
 func eachTrial(t *testing.T, test func(t *testing.T, r *trial)) {
 	h := ProbeAll()
@@ -156,10 +235,13 @@ func eachTrial(t *testing.T, test func(t *testing.T, r *trial)) {
 			if at == durward.LevelIsolate && c.Containment != PIDNamespace {
 				continue
 			}
-			for _, follow := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/level=%d/follow=%v", c.Containment, at.Number(), follow), func(t *testing.T) {
+			for _, way := range []struct{ follow, copied bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+				t.Run(fmt.Sprintf("%s/level=%d/follow=%v/copied=%v", c.Containment, at.Number(), way.follow, way.copied), func(t *testing.T) {
 					r := newTrial(t, h.With(c.Containment))
-					r.request.Follow = follow
+					r.request.Follow = way.follow
+					if way.copied {
+						r.host.SharedErr = errNotHere
+					}
 					if at > durward.LevelNone {
 						r.confine(at)
 					}
@@ -170,11 +252,15 @@ func eachTrial(t *testing.T, test func(t *testing.T, r *trial)) {
 	}
 }
 
-// A plan as it is compiled runs the command.
+// A plan as it is compiled runs the command, and says when its start is a slower one.
 func TestPlanRuns(t *testing.T) {
 	eachTrial(t, func(t *testing.T, r *trial) {
-		if err := r.start(r.compile(t)); err != nil || !r.ran() {
+		p := r.compile(t)
+		if err := r.start(p); err != nil || !r.ran() {
 			t.Fatalf("%v; ran: %v", err, r.ran())
+		}
+		if copied := r.host.SharedErr != nil; tellsOfCopy(p) != copied {
+			t.Fatalf("a copy: %v, but it says\n%s\n%v", copied, p, p.Report.Weak)
 		}
 	})
 }
@@ -425,18 +511,11 @@ func TestNoContainmentNoCommand(t *testing.T) {
 // goes, and whoever stops it is told to go on. It is stopped once it has said that the
 // command runs: a start waits for that.
 func TestKillIsPrompt(t *testing.T) {
-	h := ProbeAll()
-	for _, c := range h.Trials {
-		if c.Err != nil {
-			continue
-		}
-		r := newTrial(t, h.With(c.Containment))
+	for c, h := range eachHost() {
+		r := newTrial(t, h)
 		r.shell(t, "read -r begin; kill -STOP $PPID; while :; do (sleep 0.001 & sleep 0.001) & sleep 0.002; done")
 		r.request.Follow = true
-		stdin, begin, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		stdin, begin := pipe(t)
 		p, err := Start(t.Context(), r.compile(t), r.request, Stdio{stdin, r.null, r.null}, r.host)
 		stdin.Close()
 		if err != nil {
@@ -450,7 +529,7 @@ func TestKillIsPrompt(t *testing.T) {
 		select {
 		case <-p.Gone():
 		case <-time.After(5 * time.Second):
-			t.Fatalf("%s: the tree lives on", c.Containment)
+			t.Fatalf("%s: the tree lives on", c)
 		}
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
@@ -461,7 +540,13 @@ func TestKillIsPrompt(t *testing.T) {
 // The end of a call that comes while its process is being started never reaches the
 // process of a neighbour, whose descriptor may have the same number a moment later.
 func TestAnEndDuringTheStartIsNobodyElses(t *testing.T) {
+	t.Run("shared", func(t *testing.T) { testAnEndDuringTheStart(t, Probe().SharedErr, 700) })
+	t.Run("copied", func(t *testing.T) { testAnEndDuringTheStart(t, errNotHere, 40) })
+}
+
+func testAnEndDuringTheStart(t *testing.T, shared error, rounds int) {
 	r := newTrial(t, Probe())
+	r.host.SharedErr = shared
 	plan := r.compile(t)
 	stop := make(chan struct{})
 	var hasty sync.WaitGroup
@@ -482,7 +567,7 @@ func TestAnEndDuringTheStartIsNobodyElses(t *testing.T) {
 			}
 		})
 	}
-	for range 700 {
+	for range rounds {
 		p, err := Start(t.Context(), plan, r.request, Stdio{r.null, r.null, r.null}, r.host)
 		if err != nil {
 			t.Fatal(err)
@@ -502,12 +587,8 @@ func TestAnEndDuringTheStartIsNobodyElses(t *testing.T) {
 // A command that stops its reaper before that has said that the command runs does not hold
 // the start up.
 func TestAStoppedReaperStarts(t *testing.T) {
-	h := ProbeAll()
-	for _, c := range h.Trials {
-		if c.Err != nil {
-			continue
-		}
-		r := newTrial(t, h.With(c.Containment))
+	for _, h := range eachHost() {
+		r := newTrial(t, h)
 		r.shell(t, "kill -STOP $PPID; exec sleep 300")
 		r.request.Follow = true
 		for range 5 {

@@ -25,6 +25,10 @@ func syscallName(nr uintptr) string {
 		return "execveat"
 	case unix.SYS_FACCESSAT:
 		return "faccessat"
+	case unix.SYS_FCHMODAT:
+		return "fchmodat"
+	case unix.SYS_FCHOWNAT:
+		return "fchownat"
 	case unix.SYS_FCHDIR:
 		return "fchdir"
 	case unix.SYS_FCNTL:
@@ -45,10 +49,18 @@ func syscallName(nr uintptr) string {
 		return "rt_sigaction"
 	case unix.SYS_RT_SIGPROCMASK:
 		return "rt_sigprocmask"
+	case unix.SYS_READ:
+		return "read"
 	case unix.SYS_RECVMSG:
 		return "recvmsg"
+	case unix.SYS_SENDFILE:
+		return "sendfile"
 	case unix.SYS_SETGROUPS:
 		return "setgroups"
+	case unix.SYS_SETSOCKOPT:
+		return "setsockopt"
+	case unix.SYS_SETPGID:
+		return "setpgid"
 	case unix.SYS_SETPRIORITY:
 		return "setpriority"
 	case unix.SYS_SETRESGID:
@@ -65,6 +77,12 @@ func syscallName(nr uintptr) string {
 		return "unshare"
 	case unix.SYS_WRITE:
 		return "write"
+	case unix.SYS_BIND:
+		return "bind"
+	case unix.SYS_LISTEN:
+		return "listen"
+	case unix.SYS_SENDMSG:
+		return "sendmsg"
 	case unix.SYS_CAPSET:
 		return "capset"
 	case unix.SYS_EXIT_GROUP:

@@ -1,4 +1,4 @@
-//go:build !linux || !(amd64 || arm64)
+//go:build !(linux && (amd64 || arm64)) && !darwin && !windows
 
 package sandbox
 
@@ -15,35 +15,8 @@ import (
 // On this system no way is known yet to end a whole tree of processes for certain, so
 // no command is run: every function here refuses.
 
-// A Host is what was found out about this machine.
-type Host struct {
-	UID, GID, HostUID uint32
-	Trials            []Trial
-	UserNamespace     bool
-	UserNamespaceErr  error
-}
-
-// A Trial is one containment and how its probe went.
-type Trial struct {
-	Containment Containment
-	Err         error
-}
-
-// With gives the host as it would be if only that containment worked.
-func (h Host) With(Containment) Host { return h }
-
-// Level refuses.
-func (h Host) Level(durward.Level) error { return refuse() }
-
-// Memory refuses.
-func (h Host) Memory() (string, error) { return "", refuse() }
-
-// Release has nothing to free.
-func (h Host) Release() error { return nil }
-
-// Probe and ProbeAll find nothing that works.
-func Probe() Host    { return Host{UserNamespaceErr: errUnsupported} }
-func ProbeAll() Host { return Probe() }
+// Probe finds nothing that works.
+func Probe() Host { return Host{UserNamespaceErr: errUnsupported} }
 
 var errUnsupported = errors.New("running commands is not supported on this system")
 
@@ -82,36 +55,16 @@ func OpenTerminal(durward.WindowSize, uint32) (master, slave *os.File, err error
 // ResizeTerminal refuses.
 func ResizeTerminal(*os.File, durward.WindowSize) error { return refuse() }
 
-// Spares has none.
-type Spares struct{}
-
-// Close and Settle have nothing to do.
-func (*Spares) Close()  {}
-func (*Spares) Settle() {}
-
 // A Process never exists here.
 type Process struct{}
-
-// An Exit is how the main process of a command ended.
-type Exit struct {
-	Err    error
-	Status syscall.WaitStatus
-	CPU    time.Duration
-	Alone  bool
-	Lost   bool
-}
-
-// Usage is what a tree of processes uses at one moment.
-type Usage struct {
-	Resident int64
-	CPU      time.Duration
-}
 
 // The methods of a Process are never called.
 func (*Process) Exited() <-chan struct{}     { return nil }
 func (*Process) Exit() Exit                  { return Exit{} }
 func (*Process) Gone() <-chan struct{}       { return nil }
 func (*Process) Breach() error               { return nil }
+func (*Process) Ways() []Way                 { return nil }
+func (*Process) Copies() []Copy              { return nil }
 func (*Process) Setup() time.Duration        { return 0 }
 func (*Process) Report() durward.Report      { return durward.Report{} }
 func (*Process) Signal(syscall.Signal) error { return refuse() }

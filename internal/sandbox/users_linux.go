@@ -152,9 +152,12 @@ func (p *Process) leaveNamespaces() {
 	}
 	switch {
 	case p.net == nil:
-	case empty:
+	case empty && p.plan.ownNet:
 		p.host.nets.put(p.net)
 	default:
 		p.net.Close()
+	}
+	if p.plan.freshNet {
+		p.host.nets.freshen()
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // A view is what a command at level 2 sees of the machine's files: nothing but these
@@ -29,6 +30,7 @@ type view struct {
 	links   []durward.Link
 	sockets []string // that may be connected to
 	exec    []place  // where programs may be executed from
+	ways    []way    // out of the network namespace, where there are any
 	// loose are protected or denied paths that nobody can put a mount on: they are not
 	// there, or are symlinks.
 	loose []guarded
@@ -46,6 +48,34 @@ type place struct {
 	// number is given again.
 	device, inode uint64
 	born          int64
+	// changed is set for a small file of the system's settings: when it last was.
+	changed int64
+	// copy is set for a directory that is written through a layer of the call's own.
+	copy *layer
+}
+
+// setting reports whether a place is a small file that says how the system is set up. The
+// command gets what it holds when its tree of files is made: a mount would take longer.
+func (p place) setting() bool { return p.kind == shown && p.changed != 0 }
+
+const (
+	settings = "/etc"
+	// largestSetting is the largest file that is copied.
+	largestSetting = 16 << 10
+)
+
+// isSetting reports whether a file is a setting that everybody may read, whoever they are,
+// and that nobody but root can put another file in the place of.
+func isSetting(path string, info os.FileInfo, st *syscall.Stat_t) bool {
+	const readable, executable = 0o444, 0o111
+	if filepath.Dir(path) != settings || !info.Mode().IsRegular() || st.Uid != 0 || st.Size > largestSetting || !rootsOwn(settings) {
+		return false
+	}
+	if info.Mode()&executable != 0 || info.Mode()&readable != readable {
+		return false
+	}
+	_, err := unix.Lgetxattr(path, "system.posix_acl_access", nil)
+	return errors.Is(err, unix.ENODATA) || errors.Is(err, unix.EOPNOTSUPP)
 }
 
 // placeOf describes what stands at a path.
@@ -53,12 +83,21 @@ func placeOf(kind placeKind, path string, info os.FileInfo) place {
 	p := place{path: path, kind: kind, dir: info.IsDir()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		p.device, p.inode = st.Dev, st.Ino
+		if isSetting(path, info, st) {
+			p.changed = st.Ctim.Nano()
+		}
 	}
 	var x unix.Statx_t
 	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &x) == nil { // zero where it is not known
 		p.born = x.Btime.Sec*1e9 + int64(x.Btime.Nsec)
 	}
 	return p
+}
+
+// rootsOwn reports whether root alone makes and renames files in a directory.
+func rootsOwn(dir string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(dir, &st) == nil && st.Uid == 0 && st.Mode&0o022 == 0
 }
 
 type placeKind uint8
@@ -86,12 +125,13 @@ type viewer struct {
 	err   error           // the first
 }
 
-// viewOf looks at the paths of a grant and says what becomes of each. The error has
+// viewOf looks at the paths of a grant and says what becomes of each. Where the processes of
+// others are shown, nothing is: proc lists where such a file system is mounted. The error has
 // reason SandboxUnavailable where the level cannot give what was asked for, and
 // SandboxError where a path has changed since the policy was read.
-func viewOf(g durward.Grant, denied []string, id identity, dir string) (view, error) {
+func viewOf(g durward.Grant, denied, proc []string, id identity, dir string) (view, error) {
 	v := viewer{files: g.Files, id: id, dir: dir, seen: make(map[string]bool)}
-	v.links = g.Files.Links
+	v.links = outermost(g.Files.Links)
 	denied = slices.Concat(denied, []string{"/sys/firmware"}) // it tells of the machine below the system
 	v.tmp = !slices.Contains(slices.Concat(g.Files.Read, g.Files.Write), privateTmp)
 	v.give(shown, g.Files.Read)
@@ -101,12 +141,19 @@ func viewOf(g durward.Grant, denied []string, id identity, dir string) (view, er
 	if v.host = v.host || g.Files.HostReadOnly; v.host {
 		denied = slices.Concat(denied, v.services())
 	}
+	for _, p := range v.places {
+		if anyWithin(proc, p.path) {
+			v.fail(durward.SandboxUnavailable, "take it out of the policy", "%s cannot be given: it shows processes that are not the command's own", p.path)
+		}
+	}
+	v.connect(g.Network)
 	slices.SortFunc(v.places, byPath)
 	v.nest()
+	v.copy()
 	for _, path := range sortedPaths(append(v.setID(), g.Files.Protect...)) {
 		v.protect(path)
 	}
-	for _, path := range sortedPaths(denied) {
+	for _, path := range sortedPaths(slices.Concat(denied, proc)) {
 		v.deny(path)
 	}
 	slices.SortFunc(v.places, byPath)
@@ -114,8 +161,30 @@ func viewOf(g durward.Grant, denied []string, id identity, dir string) (view, er
 	return v.view, v.err
 }
 
+// outermost leaves out symlinks below other ones: who goes through the outer one finds what
+// the machine has there.
+func outermost(links []durward.Link) []durward.Link {
+	return slices.DeleteFunc(slices.Clone(links), func(l durward.Link) bool {
+		return slices.ContainsFunc(links, func(outer durward.Link) bool {
+			return outer.Path != l.Path && fsroot.Contains(outer.Path, l.Path)
+		})
+	})
+}
+
 // What only the call has.
 const privateTmp, privateShm = "/tmp", "/dev/shm"
+
+// connect notes the ways to the hosts that may be reached. They have an /etc/hosts of their
+// own.
+func (v *viewer) connect(n durward.Network) {
+	ways, err := waysOf(n)
+	if v.err == nil {
+		v.err = err
+	}
+	if v.ways = ways; len(ways) > 0 {
+		v.places = slices.DeleteFunc(v.places, func(p place) bool { return p.path == hostsFile })
+	}
+}
 
 // services are where they listen. A read-only mount keeps nobody from connecting.
 func (v *viewer) services() []string {
@@ -141,7 +210,7 @@ func (v *viewer) give(kind placeKind, paths []string) {
 			v.fail(durward.SandboxUnavailable, "take / out of filesystem.write: name the directories that are to be written", "all of the machine cannot be given to be written")
 		case path == "/":
 			v.host = true
-		case within("/proc", path) || within("/dev", path):
+		case fsroot.Contains("/proc", path) || fsroot.Contains("/dev", path):
 			v.fail(durward.SandboxUnavailable, "take it out of the policy, or use level 1", "%s cannot be given: /proc and /dev are the command's own", path)
 		default:
 			v.add(kind, path)
@@ -181,7 +250,7 @@ func because(err error) string {
 // does not run as root. What everybody may write into is nobody's workspace.
 func (v *viewer) rootOwned(kind placeKind, path string, info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && kind == written && within(path, v.dir) && info.Mode()&0o002 == 0 && v.id.change && v.id.uid == dedicatedID && st.Uid == 0
+	return ok && kind == written && fsroot.Contains(path, v.dir) && info.Mode()&0o002 == 0 && v.id.change && v.id.uid == dedicatedID && st.Uid == 0
 }
 
 // nest turns what is only to be read within what is to be written into kept places.
@@ -197,18 +266,22 @@ func (v *viewer) nest() {
 
 // around gives the innermost place that a path lies in, itself excluded.
 func (v view) around(path string) (place, bool) {
-	var found place
-	for _, p := range v.places {
-		if p.path != path && p.kind != pinned && within(p.path, path) && len(p.path) > len(found.path) {
-			found = p
+	found := -1
+	for i := range v.places {
+		p := &v.places[i]
+		if p.dir && p.kind != pinned && p.path != path && fsroot.Contains(p.path, path) && (found < 0 || len(p.path) > len(v.places[found].path)) {
+			found = i
 		}
 	}
-	return found, found.path != ""
+	if found < 0 {
+		return place{}, false
+	}
+	return v.places[found], true
 }
 
 // pin keeps the names of the directories between a writable root and something in it.
 func (v *viewer) pin(root, path string) {
-	for dir := filepath.Dir(path); dir != root && within(root, dir); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(path); dir != root && fsroot.Contains(root, dir); dir = filepath.Dir(dir) {
 		info, err := os.Lstat(dir)
 		if err == nil && info.IsDir() && !v.seen[dir] {
 			v.seen[dir] = true
@@ -267,7 +340,7 @@ func (v *viewer) protect(path string) {
 
 // deny takes a path away from what can be seen.
 func (v *viewer) deny(path string) {
-	v.places = slices.DeleteFunc(v.places, func(p place) bool { return within(path, p.path) })
+	v.places = slices.DeleteFunc(v.places, func(p place) bool { return fsroot.Contains(path, p.path) })
 	root, inside := v.around(path)
 	if inside && root.kind == written {
 		v.pin(root.path, path)
@@ -285,8 +358,9 @@ func (v *viewer) cover(kind placeKind, path string) {
 	case err == nil && info.Mode()&fs.ModeSymlink == 0:
 		v.places = append(v.places, placeOf(kind, path, info)) // over a pin, which comes before it
 	case err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		if root, ok := v.around(path); ok || v.host && !v.own(path) {
-			v.loose = append(v.loose, guardedAs(path, info, root.kind == written))
+		root, ok := v.around(path)
+		if seen := ok || v.host && !v.own(path); seen && (kind == hidden || root.copy == nil) {
+			v.loose = append(v.loose, guardedAs(path, info, root.kind == written && root.copy == nil))
 		}
 	default:
 		v.unreached(path, err)
@@ -315,7 +389,7 @@ func (v *viewer) executable() {
 func (v view) shows(path string) bool {
 	var around place
 	for _, p := range v.places {
-		if p.kind != pinned && within(p.path, path) && len(p.path) >= len(around.path) {
+		if p.kind != pinned && fsroot.Contains(p.path, path) && len(p.path) >= len(around.path) {
 			around = p
 		}
 	}
@@ -327,23 +401,29 @@ func (v view) shows(path string) bool {
 
 // own reports whether a path lies where the command has what is nobody else's.
 func (v view) own(path string) bool {
-	return v.tmp && within(privateTmp, path) || within("/proc", path) || within("/dev", path)
-}
-
-// within reports whether path is dir or lies beneath it.
-func within(dir, path string) bool {
-	rest, ok := strings.CutPrefix(path, dir)
-	return ok && (rest == "" || rest[0] == '/' || dir == "/")
-}
-
-func anyWithin(dirs []string, path string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool { return within(dir, path) })
+	return v.tmp && fsroot.Contains(privateTmp, path) || fsroot.Contains("/proc", path) || fsroot.Contains("/dev", path)
 }
 
 // runsAll reports whether programs may be executed from each place that is given.
 func (v view) runsAll(exec []string) bool {
 	return !v.host && !slices.ContainsFunc(v.places, func(p place) bool { return p.kind <= written && !anyWithin(exec, p.path) })
 }
+
+// temporary is the directory that only the call has.
+func (v view) temporary() string {
+	if v.tmp {
+		return privateTmp
+	}
+	return privateShm
+}
+
+// hides reports whether some of what is given is hidden.
+func (v view) hides() bool {
+	return slices.ContainsFunc(v.places, func(p place) bool { return p.kind == hidden })
+}
+
+// keepsStore reports whether what covers something takes a file system of its own.
+func (v view) keepsStore() bool { return v.hides() || v.coversHosts() }
 
 // owned reports whether some of what belongs to root is to look like the command's.
 func (v view) owned() bool {
@@ -360,7 +440,7 @@ func (v view) String() string {
 		b.WriteString("private " + privateTmp + "\n")
 	}
 	for _, p := range v.places {
-		fmt.Fprintf(&b, "%s %q%s%s %d:%d:%d\n", p.kind, p.path, mark(p.dir, "/"), mark(p.owned, " as owner"), p.device, p.inode, p.born)
+		fmt.Fprintf(&b, "%s %q%s%s %d:%d:%d:%d\n", p.kind, p.path, mark(p.dir, "/"), mark(p.owned, " as owner")+p.copy.String(), p.device, p.inode, p.born, p.changed)
 	}
 	for _, l := range v.links {
 		fmt.Fprintf(&b, "link %q to %q\n", l.Path, l.To)
@@ -368,8 +448,11 @@ func (v view) String() string {
 	for _, path := range v.sockets {
 		fmt.Fprintf(&b, "connect to %q\n", path)
 	}
+	for _, w := range v.ways {
+		fmt.Fprintf(&b, "listen at %s\n", w)
+	}
 	for _, p := range v.exec {
-		fmt.Fprintf(&b, "execute %q%s\n", p.path, mark(p.dir, "/"))
+		fmt.Fprintf(&b, "execute %q%s %d:%d:%d\n", p.path, mark(p.dir, "/"), p.device, p.inode, p.born)
 	}
 	return b.String()
 }

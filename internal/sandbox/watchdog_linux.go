@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -41,7 +40,7 @@ func (w *watchdog) start(kill *os.File, home string) error {
 	if err != nil {
 		return err
 	}
-	s := &starter{control: -1, status: -1}
+	s := &starter{control: -1, status: -1, hand: -1}
 	defer s.closeLent()
 	if err := s.pipe(&s.control, toChild, unix.O_NONBLOCK); err != nil {
 		return err
@@ -63,7 +62,7 @@ func (w *watchdog) start(kill *os.File, home string) error {
 		return err
 	}
 	place := []placement{{s.lent[0], reaperControlFD}, {fdOf(kill), reaperKillFD}}
-	_, pidfd, err := spawn(context.Background(), 0, -1, onlyReaper("durward-watchdog", place, fdOf(program), nil))
+	_, pidfd, err := spawnEither(-1, onlyReaper("durward-watchdog", place, fdOf(program), nil))
 	if err != nil {
 		reapFailed(pidfd)
 		s.closeOwn()

@@ -100,12 +100,7 @@ func TestAStoppedWatchdogGoesOn(t *testing.T) {
 	if home.watchdog.stopped() {
 		t.Error("a call was started although nobody watches")
 	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
-	defer write.Close()
+	read, write := pipe(t)
 	home.watchdog.stop(t)
 	waits := make(chan error)
 	go func() { waits <- home.await(fdOf(read), unix.POLLIN) }()

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // For gives the rules of a grant whose mode confines files, with tmp as its private
@@ -140,7 +140,7 @@ func broken(r Right) []durward.Guarantee {
 func (r Rules) above(path, tmp string) Right {
 	var all Right
 	for _, rule := range r.Paths {
-		if rule.Path != path && rule.Path != tmp && contains(rule.Path, path) {
+		if rule.Path != path && rule.Path != tmp && fsroot.Contains(rule.Path, path) {
 			all |= rule.Rights
 		}
 	}
@@ -185,14 +185,8 @@ func touches(glob, path string) bool {
 	return true
 }
 
-// contains reports whether path is dir or lies beneath it.
-func contains(dir, path string) bool {
-	rest, ok := strings.CutPrefix(path, dir)
-	return ok && (rest == "" || rest[0] == '/' || dir == "/")
-}
-
 func anyContains(dirs []string, path string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool { return contains(dir, path) })
+	return slices.ContainsFunc(dirs, func(dir string) bool { return fsroot.Contains(dir, path) })
 }
 
 func unique(paths []string) []string { return slices.Compact(slices.Sorted(slices.Values(paths))) }

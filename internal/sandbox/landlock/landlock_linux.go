@@ -28,7 +28,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -45,7 +44,8 @@ type Ruleset struct {
 	closed atomic.Bool
 }
 
-// made is what the holds on one ruleset share. Nothing in it changes but the count.
+// made is what the holds on one ruleset share. Nothing in it changes but the count, and
+// when its folders were seen.
 type made struct {
 	fd      int
 	holds   atomic.Int32
@@ -54,6 +54,7 @@ type made struct {
 	denies  attributes // unless a rule gives it
 	given   []given
 	missing []string // optional paths that did not exist
+	folders []*folder
 }
 
 // A given is a rule as the kernel has it.
@@ -93,6 +94,7 @@ func build(r Rules, abi ABI) (*Ruleset, error) {
 			return nil, err
 		}
 	}
+	m.folders = foldersOf(m.given, m.missing)
 	m.holds.Store(1)
 	return &Ruleset{made: m}, nil
 }
@@ -151,19 +153,6 @@ func (r *Ruleset) Restrict() error {
 		return failed("restrict a thread", errno)
 	}
 	return nil
-}
-
-// Current reports whether each path still names the file that the rules were made for,
-// and what was missing still is. Where it does not, a new ruleset is needed; the old one
-// gives nothing more than it did.
-func (r *Ruleset) Current() bool {
-	var st unix.Stat_t
-	for _, g := range r.made.given {
-		if unix.Lstat(g.path, &st) != nil || st.Dev != g.dev || st.Ino != g.ino {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(r.made.missing, func(path string) bool { return !absent(unix.Lstat(path, &st)) })
 }
 
 // Share gives another hold, to be closed by itself. It fails once r is closed.

@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // A Shelf keeps rulesets for calls that want the same again. The zero Shelf is ready to
@@ -12,14 +14,19 @@ type Shelf struct {
 	// Most is how many are kept, those that were wanted last. Zero means 64.
 	Most int
 
+	mounts fsroot.MountTable
+
 	mu   sync.Mutex
 	kept []shelved // guarded by mu; the one that was wanted last comes last
 	shut bool      // guarded by mu
 }
 
+// A ruleset loses its rules for a file system when that is unmounted, even if it is mounted
+// again: one is kept no longer than the mounts are what they were.
 type shelved struct {
-	key   string
-	rules *Ruleset
+	key    string
+	rules  *Ruleset
+	mounts uint64 // the version that they were made under
 }
 
 const usuallyKept = 64
@@ -28,9 +35,9 @@ const usuallyKept = 64
 // Whoever takes it closes it, and adds nothing to it.
 func (s *Shelf) Take(r Rules) (*Ruleset, error) {
 	r = r.normal()
-	key := r.key()
-	if found := s.find(key); found != nil {
-		if found.Current() {
+	key, mounts := r.key(), s.mounts.Version()
+	if found := s.find(key, mounts); found != nil {
+		if found.current() {
 			return found, nil
 		}
 		found.Close()
@@ -39,7 +46,7 @@ func (s *Shelf) Take(r Rules) (*Ruleset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.keep(key, made); err != nil {
+	if err := s.keep(key, made, mounts); err != nil {
 		made.Close()
 		return nil, err
 	}
@@ -47,11 +54,11 @@ func (s *Shelf) Take(r Rules) (*Ruleset, error) {
 }
 
 // find gives a hold, or nil.
-func (s *Shelf) find(key string) *Ruleset {
+func (s *Shelf) find(key string, mounts uint64) *Ruleset {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.place(key)
-	if i < 0 {
+	if i < 0 || s.kept[i].mounts != mounts {
 		return nil
 	}
 	item := s.kept[i]
@@ -61,7 +68,7 @@ func (s *Shelf) find(key string) *Ruleset {
 }
 
 // keep puts a hold of our own in the place of what had the key, if anything did.
-func (s *Shelf) keep(key string, made *Ruleset) error {
+func (s *Shelf) keep(key string, made *Ruleset, mounts uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shut {
@@ -74,7 +81,7 @@ func (s *Shelf) keep(key string, made *Ruleset) error {
 	if i := s.place(key); i >= 0 {
 		s.drop(i)
 	}
-	s.kept = append(s.kept, shelved{key, hold})
+	s.kept = append(s.kept, shelved{key, hold, mounts})
 	for len(s.kept) > s.most() {
 		s.drop(0)
 	}
@@ -106,5 +113,6 @@ func (s *Shelf) Close() error {
 	for len(s.kept) > 0 {
 		s.drop(0)
 	}
+	s.mounts.Close()
 	return nil
 }

@@ -152,6 +152,17 @@ func (t *Thread) do(f func() error) error { return t.Do(context.Background(), f)
 // Gaps names what of the rules this kernel cannot hold.
 func (t *Thread) Gaps() []Gap { return t.rules.Gaps() }
 
+// Current reports whether the thread still runs functions, and what [Ruleset.Current] does
+// of the rules that hold it.
+func (t *Thread) Current() bool {
+	select {
+	case <-t.gone:
+		return false
+	default:
+		return t.rules.Current()
+	}
+}
+
 // String prints what the thread is held to.
 func (t *Thread) String() string { return t.rules.String() }
 

@@ -294,6 +294,27 @@ func TestAThreadRefuses(t *testing.T) {
 	}
 }
 
+// A thread is current until a path of its rules names another file, or it has ended.
+func TestACurrentThread(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	must(t, os.Mkdir(dir, 0o700))
+	rules := Rules{Paths: []Rule{{Path: dir, Rights: Read}}}
+	thread := openedThread(t, rules)
+	if !thread.Current() {
+		t.Error("a new thread is not current")
+	}
+	must(t, os.Rename(dir, dir+"2"))
+	must(t, os.Mkdir(dir, 0o700))
+	if thread.Current() {
+		t.Error("a thread is current whose directory was replaced")
+	}
+	other := openedThread(t, rules)
+	must(t, other.Close())
+	if other.Current() {
+		t.Error("a closed thread is current")
+	}
+}
+
 // A thread leaves signals and the network to the process it is part of.
 func TestAThreadIsForFiles(t *testing.T) {
 	thread := openedThread(t, Rules{})

@@ -5,6 +5,7 @@ package seccomp
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -37,8 +38,8 @@ const (
 // arguments is known by architecture and number alone, and the kernel, which finds that
 // out when the filter is loaded, never asks again.
 func decide(rules []rule) node {
-	numbers := look{offsetNumber, whole, balance(edgesOf(rules))}
-	return look{offsetArch, whole, branch{unix.BPF_JEQ, arch, numbers, kill}}
+	byNumber := look{offsetNumber, whole, tree(edgesOf(rules), allNumbers)}
+	return look{offsetArch, whole, branch{unix.BPF_JEQ, arch, byNumber, kill}}
 }
 
 // An edge is the number from which on a node decides, up to the next edge.
@@ -67,14 +68,71 @@ func edgesOf(rules []rule) []edge {
 	return slices.CompactFunc(edges, func(a, b edge) bool { return a.then == b.then })
 }
 
-// balance halves the edges until one is left, so that no number is further from the
-// root than any other by more than one branch.
-func balance(edges []edge) node {
+// knownNumbers is about how many the kernel knows. When a filter is loaded it is run for
+// each of them, which takes as long as to compile its instructions.
+const knownNumbers = 470
+
+// allNumbers is how many there are.
+const allNumbers = 1 << 32
+
+// tree decides the numbers below end: by comparing where few of them are decided otherwise
+// than the rest, else by halves that weigh the same.
+func tree(edges []edge, end uint64) node {
 	if len(edges) == 1 {
 		return edges[0].then
 	}
-	half := len(edges) / 2
-	return branch{unix.BPF_JGE, edges[half].from, balance(edges[half:]), balance(edges[:half])}
+	if n, ok := rest(edges, end); ok {
+		return n
+	}
+	middle := half(edges, end)
+	from := edges[middle].from
+	return branch{unix.BPF_JGE, from, tree(edges[middle:], end), tree(edges[:middle], uint64(from))}
+}
+
+// mostCompared is how many numbers are compared one by one.
+const mostCompared = 2
+
+// rest decides what all numbers have in common but for a few single ones.
+func rest(edges []edge, end uint64) (node, bool) {
+	for _, common := range edges[:2] {
+		n, compared := common.then, 0
+		for i, e := range edges {
+			switch {
+			case e.then == common.then:
+				continue
+			case below(edges, i, end)-uint64(e.from) != 1:
+				compared = mostCompared
+			}
+			compared++
+			n = branch{unix.BPF_JEQ, e.from, e.then, n}
+		}
+		if compared <= mostCompared {
+			return n, true
+		}
+	}
+	return nil, false
+}
+
+// below is where the next edge begins.
+func below(edges []edge, i int, end uint64) uint64 {
+	if i+1 < len(edges) {
+		return uint64(edges[i+1].from)
+	}
+	return end
+}
+
+// half gives the edge at which both sides weigh the same, as nearly as can be: each number
+// that the kernel knows has a weight of one, and so has each edge, which is an instruction.
+func half(edges []edge, end uint64) int {
+	weight := func(i int, from uint64) int { return i + int(min(from, knownNumbers)) }
+	whole := weight(0, uint64(edges[0].from)) + weight(len(edges), end)
+	best, least := 1, math.MaxInt
+	for i := 1; i < len(edges); i++ {
+		if d := 2*weight(i, uint64(edges[i].from)) - whole; max(d, -d) < least {
+			best, least = i, max(d, -d)
+		}
+	}
+	return best
 }
 
 func (r rule) numbers() []span {
@@ -107,12 +165,16 @@ func (a all) decision(yes, no node) node {
 }
 
 func (t test) decision(yes, no node) node {
-	op := uint16(unix.BPF_JEQ)
+	at := offsetArgs + 8*uint32(t.of.at)
 	if t.bits {
-		op = unix.BPF_JSET
+		any := uint32(0)
+		for _, v := range t.values {
+			any |= v.n
+		}
+		return look{at, t.of.mask, branch{unix.BPF_JSET, any, yes, no}}
 	}
 	for _, v := range slices.Backward(t.values) {
-		no = branch{op, v.n, yes, no}
+		no = branch{unix.BPF_JEQ, v.n, yes, no}
 	}
-	return look{offsetArgs + 8*uint32(t.of.at), t.of.mask, no}
+	return look{at, t.of.mask, no}
 }

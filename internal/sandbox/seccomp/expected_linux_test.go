@@ -35,6 +35,10 @@ func expected(p Policy, c asked) answer {
 		return refusedIf(low(1) == 0x5412 || low(1) == 0x541c)
 	case unix.SYS_SECCOMP:
 		return refusedIf(low(1)&8 != 0)
+	case unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETAFFINITY, unix.SYS_PRLIMIT64:
+		return refusedIf(low(0) == 1)
+	case unix.SYS_SETPRIORITY:
+		return refusedIf(low(0) == 2 || low(1) == 1)
 	case unix.SYS_FCHMOD:
 		return refusedIf(setsID(1))
 	case unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_MKDIRAT, unix.SYS_MKNODAT:

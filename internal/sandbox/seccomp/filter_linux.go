@@ -26,7 +26,7 @@ import (
 )
 
 // name changes whenever a rule does: a report that names a filter says what it refused.
-const name = "default-1"
+const name = "default-2"
 
 // A Policy is what differs between filters. Its zero value is the strictest, and equal
 // policies have equal filters.
@@ -43,6 +43,7 @@ type Policy struct {
 
 // A Filter is a compiled [Policy]. It does not change and may be used by many at once.
 type Filter struct {
+	policy  Policy
 	rules   []rule
 	program []unix.SockFilter
 }
@@ -50,12 +51,27 @@ type Filter struct {
 // Compile gives the filter of a policy. It fails for none.
 func Compile(p Policy) Filter {
 	rules := p.rules()
-	return Filter{rules: rules, program: assemble(decide(rules))}
+	return Filter{policy: p, rules: rules, program: assemble(decide(rules))}
 }
 
 // Name is what reports call the filter. It stands for a list of rules, whatever the
 // sockets of the policy.
 func (f Filter) Name() string { return name }
+
+// Sockets says in words which may be made.
+func (f Filter) Sockets() string {
+	words := []string{"pairs of sockets"}
+	if f.policy.Unix {
+		words = []string{"AF_UNIX"}
+	}
+	switch f.policy.Network {
+	case durward.NetLoopback, durward.NetAllowlist:
+		words = append(words, "TCP", "UDP")
+	case durward.NetFull:
+		words = append(words, "TCP", "UDP", "route queries")
+	}
+	return strings.Join(words, ", ")
+}
 
 // Program gives the instructions that seccomp(SECCOMP_SET_MODE_FILTER) takes in a
 // unix.SockFprog. The slice is the caller's own.

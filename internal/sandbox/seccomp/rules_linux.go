@@ -10,7 +10,7 @@ import (
 
 // rules gives what is refused, in the order it is printed. No call is in two of them.
 func (p Policy) rules() []rule {
-	return slices.Concat(archRules(), behindPointers(), alwaysRefused(), byArgument(), setIDRules(), p.socketRules())
+	return slices.Concat(archRules(), behindPointers(), alwaysRefused(), byArgument(), firstProcess(), setIDRules(), p.socketRules())
 }
 
 // behindPointers are calls whose arguments a filter cannot see. To libraries ENOSYS says
@@ -122,6 +122,28 @@ func namespaces() []value {
 		{"CLONE_NEWUSER", unix.CLONE_NEWUSER},
 		{"CLONE_NEWPID", unix.CLONE_NEWPID},
 		{"CLONE_NEWNET", unix.CLONE_NEWNET},
+	}
+}
+
+// firstProcess keeps the command from slowing down who ends it. Process 1 is the call's own
+// first one, and may run as the same user.
+func firstProcess() []rule {
+	const about = "the first process's share of the machine"
+	one := value{"1", 1}
+	return []rule{
+		{
+			about: about, answer: refused, calls: []call{
+				{"sched_setscheduler", unix.SYS_SCHED_SETSCHEDULER},
+				{"sched_setattr", unix.SYS_SCHED_SETATTR},
+				{"sched_setaffinity", unix.SYS_SCHED_SETAFFINITY},
+				{"prlimit64", unix.SYS_PRLIMIT64},
+			},
+			only: []all{{isOneOf(argument{"pid", 0, whole}, one)}},
+		},
+		{
+			about: about, answer: refused, calls: []call{{"setpriority", unix.SYS_SETPRIORITY}},
+			only: []all{{isOneOf(argument{"which", 0, whole}, value{"PRIO_USER", unix.PRIO_USER})}, {isOneOf(argument{"who", 1, whole}, one)}},
+		},
 	}
 }
 

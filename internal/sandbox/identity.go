@@ -1,4 +1,4 @@
-//go:build linux && (amd64 || arm64)
+//go:build darwin || (linux && (amd64 || arm64))
 
 package sandbox
 
@@ -46,7 +46,7 @@ func identify(g durward.Grant, at durward.Level, h Host, dir *os.File) (identity
 func fixed(i durward.Identity, h Host) (identity, error) {
 	id := identity{uid: i.UID, gid: i.GID, change: i.UID != h.UID || i.GID != h.GID}
 	switch {
-	case hostUID(i.UID) == 0:
+	case HostUID(i.UID) == 0:
 		return id, &durward.Error{
 			Reason: durward.SandboxUnavailable, Op: "identity", Rule: "identity",
 			Hint: "name a user other than root", Err: fmt.Errorf("user id 0 is host root"),

@@ -1,0 +1,88 @@
+package confined
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
+)
+
+const (
+	// mostPools is how many policies have threads at once, those that were wanted last.
+	mostPools = 16
+	// mostThreads is how many operations of one policy go on at once, so that a file system
+	// that does not answer holds up the operations on it and few others.
+	mostThreads = 4
+)
+
+// A Keeper keeps restricted threads for calls that want the same again. It may be used
+// concurrently.
+type Keeper struct {
+	calls
+	stop   chan struct{} // closed when no wait is to go on
+	mounts fsroot.MountTable
+
+	shelf sync.Mutex
+	kept  []*pool // guarded by shelf; the one that was wanted last comes last
+}
+
+// New gives a Keeper that has no threads yet. Close it after use.
+func New() *Keeper { return &Keeper{stop: make(chan struct{})} }
+
+// Close waits for the operations that are running, turns away those that wait and all
+// that follow, and ends the threads. It may be called again.
+func (k *Keeper) Close() error {
+	if k.shut() {
+		close(k.stop)
+	}
+	k.wait()
+	k.shelf.Lock()
+	defer k.shelf.Unlock()
+	for len(k.kept) > 0 {
+		k.drop(0)
+	}
+	k.mounts.Close()
+	return nil
+}
+
+// do runs an operation on a thread that is held to the terms.
+func (k *Keeper) do(ctx context.Context, op string, t *terms, to access, f func(admission) error) error {
+	p := k.pool(t)
+	thread, err := p.take(ctx, op, k.stop)
+	if err != nil {
+		return err
+	}
+	defer p.give(thread)
+	admit, err := p.admission(ctx, op, to)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return durward.Ended(ctx, op)
+	}
+	return thread.Do(context.WithoutCancel(ctx), func() error { return f(admit) })
+}
+
+// pool finds the threads of the terms, or a place for them.
+func (k *Keeper) pool(t *terms) *pool {
+	k.shelf.Lock()
+	defer k.shelf.Unlock()
+	if i := slices.IndexFunc(k.kept, func(p *pool) bool { return p.terms.key == t.key }); i >= 0 {
+		p := k.kept[i]
+		k.kept = append(slices.Delete(k.kept, i, i+1), p)
+		return p
+	}
+	if len(k.kept) == mostPools {
+		k.drop(0)
+	}
+	p := &pool{terms: t, mounts: &k.mounts, turns: make(chan struct{}, mostThreads)}
+	k.kept = append(k.kept, p)
+	return p
+}
+
+func (k *Keeper) drop(i int) {
+	k.kept[i].drop()
+	k.kept = slices.Delete(k.kept, i, i+1)
+}
