@@ -1,6 +1,9 @@
 package durward
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // An Error is a failure that leaves the core. Callers ask [KindOf] and [ReasonOf] and
 // never match text. Error() may hold paths and causes: it is for the log and the
@@ -101,4 +104,19 @@ func AsError(err error) *Error {
 		}
 	}
 	return nil
+}
+
+// Ended is the error of a call whose context ended before it did. Its reason is that of the
+// cause of ctx, if that has one, and else DeadlineExceeded or CallCancelled.
+func Ended(ctx context.Context, op string) error {
+	cause := context.Cause(ctx)
+	reason := ReasonOf(cause)
+	switch {
+	case reason != "":
+	case errors.Is(cause, context.DeadlineExceeded):
+		reason = DeadlineExceeded
+	default:
+		reason = CallCancelled
+	}
+	return &Error{Reason: reason, Op: op, Err: cause}
 }

@@ -80,6 +80,11 @@ const (
 	FilePermission    Reason = "permission"
 	NoSpace           Reason = "noSpace"
 	FileIO            Reason = "io"
+	SetIDBits         Reason = "setIdBits"
+	NameNotText       Reason = "nameNotText"
+	ChangedMeanwhile  Reason = "changedMeanwhile"
+	TooManyChanges    Reason = "tooManyChanges"
+	PartlyApplied     Reason = "partlyApplied"
 )
 
 // Network.
@@ -190,6 +195,11 @@ var reasonTable = []reasonRow{
 	{FilePermission, Denied, "DWD-FS-016", "permission denied"},
 	{NoSpace, Unavailable, "DWD-FS-017", "no space left on the device"},
 	{FileIO, Internal, "DWD-FS-018", "input/output error"},
+	{SetIDBits, Denied, "DWD-FS-019", "the file would give rights to whoever runs it"},
+	{NameNotText, Denied, "DWD-FS-020", "the name holds bytes that are not plain text"},
+	{ChangedMeanwhile, Conflict, "DWD-FS-021", "the file is not what it was when the changes were read"},
+	{TooManyChanges, TooLarge, "DWD-FS-022", "the command changed more than can be compared"},
+	{PartlyApplied, Conflict, "DWD-FS-023", "only some of the changes were applied"},
 
 	{BadHost, Invalid, "DWD-NET-001", "the host is not in its canonical form"},
 	{HostDenied, Denied, "DWD-NET-002", "the host or port is not allowed"},

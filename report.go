@@ -159,6 +159,6 @@ type ReportEnd struct {
 	// KilledBy is the signal the runtime had to use, or nil.
 	KilledBy *string `json:"killedBy"`
 	// Survivors counts processes known to live on, -1 where that is not known: a
-	// best-effort containment was broken.
+	// best-effort containment was broken, or nothing is known to end the tree.
 	Survivors int `json:"survivors"`
 }

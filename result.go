@@ -22,11 +22,24 @@ type Result struct {
 	Signal int
 	// Report says what was enforced; nil for tools that run no process.
 	Report *Report
+	// Network says where a command went that has an allowlist; nil for all others.
+	Network *Traffic
+	// Changes are what a command wrote to a copy; nil unless its grant has copy-on-write.
+	// Who gets the result closes them.
+	Changes Changes
 	// Failed is set when the tool itself reported an error.
 	Failed bool
 	// Queued is the time spent waiting for a slot, Took the time from admission to
 	// the end.
 	Queued, Took time.Duration
+}
+
+// Discard gives up what the call wrote to a copy, if it did.
+func (r Result) Discard() error {
+	if r.Changes == nil {
+		return nil
+	}
+	return r.Changes.Close()
 }
 
 // ExitStatus gives the status a shell would show: the exit code, or 128+n after

@@ -55,6 +55,12 @@ func (r Record) body() ([]byte, error) {
 		b.member("sandbox")
 		b.text = r.Sandbox.AppendJSON(b.text)
 	}
+	if r.Network != nil {
+		b.value("network", r.Network)
+	}
+	b.string("host", r.Host)
+	b.count("port", r.Port)
+	b.count("times", r.Times)
 	b.limits(r.Limits)
 	if r.Client != nil {
 		b.value("client", r.Client)

@@ -71,8 +71,15 @@ type Record struct {
 	QueueMs    *int64          `json:"queueMs,omitempty"`
 	PolicyHash string          `json:"policyHash,omitempty"`
 	Sandbox    *durward.Report `json:"sandbox,omitempty"`
-	Limits     *Limits         `json:"limits,omitempty"`
-	Client     *Client         `json:"client,omitempty"`
+	// Network says where a command with an allowlist went. Each target that it was
+	// refused has an event of its own, too: "network.refused", with its host and port, the
+	// rule, and how often.
+	Network *durward.Traffic `json:"network,omitempty"`
+	Host    string           `json:"host,omitempty"`
+	Port    int64            `json:"port,omitempty"`
+	Times   int64            `json:"times,omitempty"`
+	Limits  *Limits          `json:"limits,omitempty"`
+	Client  *Client          `json:"client,omitempty"`
 }
 
 // Limits are the limits in force for a call, under the names a policy gives them; -1

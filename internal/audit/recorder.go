@@ -22,7 +22,7 @@ type request struct {
 
 // Deny records a call that will not run.
 //
-// Deny, Intent, Outcome and Event return when write(2) has taken the record. Their
+// Deny, Intent, Refused, Outcome and Event return when write(2) has taken the record. Their
 // error has reason AuditUnavailable: the record is not in the log, and the log is as
 // valid as before.
 func (l *Log) Deny(c durward.Call, d durward.Decision) error {
@@ -40,6 +40,15 @@ func (l *Log) Outcome(c durward.Call, d durward.Decision, result durward.Result,
 	r := l.describe(Outcome, c, d)
 	r.conclude(result, err)
 	return l.write(r, -1)
+}
+
+// Refused records that a command was kept from a host, before the outcome of its call.
+func (l *Log) Refused(c durward.Call, d durward.Decision, to durward.Contact) error {
+	r := l.describe(Event, c, d)
+	r.Cause, r.Decision, r.Rule, r.Where = "network.refused", "deny", to.Rule, ""
+	r.Args, r.Limits = nil, nil
+	r.Host, r.Port, r.Times = cut(to.Host), int64(to.Port), int64(to.Times)
+	return l.write(r, 0)
 }
 
 // Event records what is not a call, such as "policy.reload". It fills the place, the

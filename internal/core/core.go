@@ -60,6 +60,12 @@ type Prepared interface {
 	Close() error
 }
 
+// A Planner is a Prepared that can say what Run would do.
+type Planner interface {
+	// Plan does nothing of it. The end of ctx ends the search for what is told beside.
+	Plan(ctx context.Context) Plan
+}
+
 // An Opener is a Prepared that can go on as a session.
 type Opener interface {
 	// Open starts the work. The end of ctx cancels it. events may be nil; none comes
@@ -77,6 +83,9 @@ type Recorder interface {
 	Deny(c durward.Call, d durward.Decision) error
 	// Intent records a call that is about to have its first effect.
 	Intent(c durward.Call, d durward.Decision) error
+	// Refused records that a command was kept from a host. It comes before the outcome of
+	// the call.
+	Refused(c durward.Call, d durward.Decision, to durward.Contact) error
 	// Outcome records how such a call ended, before it is answered.
 	Outcome(c durward.Call, d durward.Decision, r durward.Result, err error) error
 }

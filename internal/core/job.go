@@ -233,10 +233,27 @@ func (j *job) end(result durward.Result, err error) (durward.Result, error) {
 	if !j.admitted.IsZero() {
 		result.Took = time.Since(j.admitted)
 	}
-	if failed := j.runtime.recorder.Outcome(j.call, j.decision, result, err); failed != nil {
-		return durward.Result{}, unrecorded(failed, err)
+	failed := j.refusals(result.Network)
+	if failed == nil {
+		failed = j.runtime.recorder.Outcome(j.call, j.decision, result, err)
+	}
+	if failed != nil {
+		return durward.Result{}, unrecorded(failed, errors.Join(err, result.Discard()))
 	}
 	return result, err
+}
+
+// refusals records where a command was not let.
+func (j *job) refusals(t *durward.Traffic) error {
+	if t == nil {
+		return nil
+	}
+	for _, to := range t.Refused {
+		if err := j.runtime.recorder.Refused(j.call, j.decision, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (j *job) leave() {

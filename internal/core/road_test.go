@@ -131,7 +131,8 @@ func TestARefusalKeepsTheRuleAndTheRemedy(t *testing.T) {
 			Where: durward.Position{File: "p.yaml", Line: 3}, Err: errors.New("/etc is outside"),
 		}
 	}
-	d, err := r.runtime(t).Preview(t.Context(), command("x"))
+	p, err := r.runtime(t).Preview(t.Context(), command("x"))
+	d := p.Decision
 	want := durward.Decision{
 		Rule: "files.read", Code: durward.OutsideRoot, Reason: "/etc is outside", Remedy: "name it under files.read",
 		Where: durward.Position{File: "p.yaml", Line: 3}, PolicyHash: "sha256:00",
@@ -139,6 +140,9 @@ func TestARefusalKeepsTheRuleAndTheRemedy(t *testing.T) {
 	if err != nil || d.Allow || d.Rule != want.Rule || d.Code != want.Code || d.Reason != want.Reason ||
 		d.Remedy != want.Remedy || d.Where != want.Where || d.PolicyHash != want.PolicyHash {
 		t.Errorf("Preview = %+v, %v; want %+v", d, err, want)
+	}
+	if _, err := r.runtime(t).Do(t.Context(), command("x")); err == nil || err.Error() != p.Refusal.Error() {
+		t.Errorf("the call ends with %v, its preview with %v", err, p.Refusal)
 	}
 }
 
@@ -150,8 +154,8 @@ func TestADenialOfPolicyIsInItsOwnWords(t *testing.T) {
 	_, err := runtime.Do(t.Context(), command("x"))
 	checkKind(t, err, durward.Denied)
 	checkRecord(t, r.last(t), coretest.Record{"why": said.Reason, "rule": said.Rule, "policyHash": said.PolicyHash})
-	if d, err := runtime.Preview(t.Context(), command("x")); err != nil || d.Reason != said.Reason || d.Remedy != said.Remedy {
-		t.Errorf("Preview = %+v, %v", d, err)
+	if p, err := runtime.Preview(t.Context(), command("x")); err != nil || p.Decision.Reason != said.Reason || p.Decision.Remedy != said.Remedy || p.Plan != nil {
+		t.Errorf("Preview = %+v, %v", p, err)
 	}
 }
 
@@ -333,10 +337,32 @@ func TestAPanicOfAnEngineEndsTheCallOnRecord(t *testing.T) {
 func TestPreviewRecordsNothingAndLeavesNothingOpen(t *testing.T) {
 	r := newRoad()
 	mark := marking(t, r)
-	d, err := r.runtime(t).Preview(t.Context(), command("x"))
-	if err != nil || !d.Allow || exists(mark) || len(r.Records(t)) != 0 {
-		t.Errorf("Preview = %+v, %v; the file exists: %t; records: %v", d, err, exists(mark), r.Records(t))
+	p, err := r.runtime(t).Preview(t.Context(), command("x"))
+	if err != nil || !p.Decision.Allow || p.Refusal != nil || p.Plan != nil || exists(mark) || len(r.Records(t)) != 0 {
+		t.Errorf("Preview = %+v, %v; the file exists: %t; records: %v", p, err, exists(mark), r.Records(t))
 	}
+	r.check(t, "find", "decide", "prepare", "close")
+}
+
+// TestPreviewAsksForThePlan has the plan made before what it is about is closed.
+func TestPreviewAsksForThePlan(t *testing.T) {
+	r := newRoad()
+	r.OnPlan = func() core.Plan {
+		r.note("plan")
+		return core.Plan{Program: "/bin/x", Report: durward.Report{Level: 2}}
+	}
+	p, err := r.runtime(t).Preview(t.Context(), command("x"))
+	if err != nil || p.Plan == nil || p.Plan.Program != "/bin/x" || p.Plan.Report.Level != 2 || p.Plan.Report.PolicyHash != p.Decision.PolicyHash {
+		t.Errorf("Preview = %+v, %v", p, err)
+	}
+	r.check(t, "find", "decide", "prepare", "plan", "close")
+}
+
+func TestAPlanThatPanicsIsAnErrorAndLeavesNothingOpen(t *testing.T) {
+	r := newRoad()
+	r.OnPlan = func() core.Plan { panic("lost") }
+	_, err := r.runtime(t).Preview(t.Context(), command("x"))
+	checkKind(t, err, durward.Internal)
 	r.check(t, "find", "decide", "prepare", "close")
 }
 

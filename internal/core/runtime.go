@@ -89,17 +89,6 @@ func (r *Runtime) Open(ctx context.Context, c durward.Call, events durward.Event
 	return follow(j, inner, events), nil
 }
 
-// Preview takes a call as far as prepare and says what was decided. Nothing is run
-// and nothing is recorded.
-func (r *Runtime) Preview(ctx context.Context, c durward.Call) (durward.Decision, error) {
-	j := r.newJob(ctx, c)
-	defer func() { j.cancel() }()
-	if err := j.decide(); err != nil {
-		return j.refusal(err), nil
-	}
-	return j.decision, j.close()
-}
-
 // Shutdown refuses further calls and waits for those in flight. When ctx ends first
 // it cancels them, and still waits until they are over.
 func (r *Runtime) Shutdown(ctx context.Context) {

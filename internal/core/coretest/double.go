@@ -32,7 +32,9 @@ type Script struct {
 	OnPrepare func(ctx context.Context, c durward.Call) error
 	OnRun     func(ctx context.Context, c durward.Call) (durward.Result, error)
 	// OnOpen starts a session. Without it the engine has none.
-	OnOpen  func(ctx context.Context, c durward.Call, events durward.Events) (durward.Session, error)
+	OnOpen func(ctx context.Context, c durward.Call, events durward.Events) (durward.Session, error)
+	// OnPlan says what would be run. Without it the engine does not.
+	OnPlan  func() core.Plan
 	OnClose func() error
 }
 
@@ -54,8 +56,11 @@ func (s *Script) Prepare(ctx context.Context, _ durward.Tool, c durward.Call, _ 
 		}
 	}
 	p := &scriptPrepared{script: s, call: c}
-	if s.OnOpen != nil {
+	switch {
+	case s.OnOpen != nil:
 		return &scriptOpener{p}, nil
+	case s.OnPlan != nil:
+		return &scriptPlanner{p}, nil
 	}
 	return p, nil
 }
@@ -79,6 +84,10 @@ func (p *scriptPrepared) Close() (err error) {
 	}
 	return err
 }
+
+type scriptPlanner struct{ *scriptPrepared }
+
+func (p *scriptPlanner) Plan(context.Context) core.Plan { return p.script.OnPlan() }
 
 type scriptOpener struct{ *scriptPrepared }
 

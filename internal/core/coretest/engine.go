@@ -19,6 +19,15 @@ type Subject struct {
 	// Grant is what the calls run under. The batteries change limits of it.
 	Grant durward.Grant
 	Calls
+	// Settle waits until the engine has done what it does when a call has been answered. Nil
+	// waits for nothing.
+	Settle func()
+}
+
+func (s Subject) settle() {
+	if s.Settle != nil {
+		s.Settle()
+	}
 }
 
 // Calls are what a [Subject] can be asked to do.
@@ -175,9 +184,11 @@ var engineRules = []rule[Subject]{
 		if _, err := s.do(within(t), t, s.Succeeds); err != nil { // what an engine opens once
 			t.Fatal(err)
 		}
+		s.settle()
 		before := descriptors(t)
 		for _, c := range []durward.Call{s.Succeeds, s.Fails, s.Noisy} {
 			_, _ = s.do(within(t), t, c)
+			s.settle()
 		}
 		closeTwice(t, s.prepare(t, s.Succeeds))
 		_, _ = s.Engine.Prepare(within(t), s.Tool, s.Refused, s.Grant)

@@ -50,6 +50,8 @@ type memoryRecord struct {
 	PolicyHash string          `json:"policyHash,omitempty"`
 	Sandbox    *durward.Report `json:"sandbox,omitempty"`
 	Limits     *durward.Limits `json:"limits,omitempty"`
+	Host       string          `json:"host,omitempty"`
+	Port       uint16          `json:"port,omitempty"`
 }
 
 // Deny keeps a denial.
@@ -60,6 +62,15 @@ func (m *Memory) Deny(c durward.Call, d durward.Decision) error {
 // Intent keeps an intent.
 func (m *Memory) Intent(c durward.Call, d durward.Decision) error {
 	return m.add(newMemoryRecord(PhaseIntent, c, d))
+}
+
+// Refused keeps an event.
+func (m *Memory) Refused(c durward.Call, d durward.Decision, to durward.Contact) error {
+	d.Rule = to.Rule
+	r := newMemoryRecord(PhaseEvent, c, d)
+	r.Decision, r.Limits = "deny", nil
+	r.Cause, r.Host, r.Port = durward.Outcome("network.refused"), to.Host, to.Port
+	return m.add(r)
 }
 
 // Outcome keeps an outcome.
@@ -114,7 +125,7 @@ func (m *Memory) Break(phases ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(phases) == 0 {
-		phases = []string{PhaseDeny, PhaseIntent, PhaseOutcome}
+		phases = []string{PhaseDeny, PhaseIntent, PhaseEvent, PhaseOutcome}
 	}
 	m.broken = make(map[string]bool)
 	for _, phase := range phases {

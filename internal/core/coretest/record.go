@@ -16,6 +16,7 @@ type Record map[string]any
 const (
 	PhaseIntent  = "intent"
 	PhaseOutcome = "outcome"
+	PhaseEvent   = "event"
 	PhaseDeny    = "deny"
 )
 

@@ -54,6 +54,16 @@ var recorderRules = []rule[Book]{
 		}
 		checkSays(t, records[1], Record{"exitCode": 3, "cause": durward.OutcomeToolError})
 	}},
+	{"a host that a command was kept from is an event", func(t testing.TB, b Book) {
+		c, to := sampleCall(1), durward.Contact{Host: "db.example", Port: 5432, Rule: "network.allow", Times: 3}
+		if err := errors.Join(b.Recorder.Intent(c, permission()), b.Recorder.Refused(c, permission(), to)); err != nil {
+			t.Fatal(err)
+		}
+		records := b.Records(t)
+		last := records[len(records)-1]
+		checkNames(t, last, c)
+		checkSays(t, last, Record{"phase": PhaseEvent, "cause": "network.refused", "decision": "deny", "rule": "network.allow", "host": "db.example", "port": 5432})
+	}},
 	{"an outcome has one of the closed words", func(t testing.TB, b Book) {
 		for i, end := range endings {
 			c := sampleCall(i)
@@ -100,6 +110,7 @@ var recorderRules = []rule[Book]{
 		for name, err := range map[string]error{
 			"Deny":    b.Recorder.Deny(sampleCall(2), denial()),
 			"Intent":  b.Recorder.Intent(sampleCall(3), permission()),
+			"Refused": b.Recorder.Refused(open, permission(), durward.Contact{}),
 			"Outcome": b.Recorder.Outcome(open, permission(), durward.Result{}, nil),
 		} {
 			if durward.KindOf(err) != durward.Unavailable {

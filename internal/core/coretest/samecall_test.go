@@ -73,6 +73,7 @@ type unwritten struct{ core.Recorder }
 
 func (unwritten) Intent(durward.Call, durward.Decision) error { return nil }
 
+func (unwritten) Refused(durward.Call, durward.Decision, durward.Contact) error       { return nil }
 func (unwritten) Outcome(durward.Call, durward.Decision, durward.Result, error) error { return nil }
 
 func TestSameCallBites(t *testing.T) {

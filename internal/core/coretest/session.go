@@ -307,10 +307,12 @@ var sessionRules = []rule[Subject]{
 		if _, err := s.do(within(t), t, s.Succeeds); err != nil { // what an engine opens once
 			t.Fatal(err)
 		}
+		s.settle()
 		before := descriptors(t)
 		for _, c := range []durward.Call{s.Succeeds, s.Echo, s.Sizes} {
 			talk := s.open(t, c)
 			talk.finish()
+			s.settle()
 		}
 		if after := descriptors(t); after > before {
 			t.Errorf("%d descriptors were open before and %d are after", before, after)

@@ -102,13 +102,9 @@ func (e *Engine) dialer(t netguard.Target, n durward.Network) (*netguard.Dialer,
 // ranges gives what a grant lets an allowed target lead to beside public addresses. An
 // address that the allowlist names is among it.
 func ranges(t netguard.Target, texts []string) ([]netip.Prefix, error) {
-	var list []netip.Prefix
-	for _, text := range texts {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, &durward.Error{Reason: durward.PolicyInvalid, Op: "curl", Rule: "sandbox.network.allowPrivate", Err: err}
-		}
-		list = append(list, prefix)
+	list, err := netguard.Ranges(texts)
+	if err != nil {
+		return nil, err
 	}
 	if addr, ok := t.Host.Addr(); ok {
 		list = append(list, netip.PrefixFrom(addr, addr.BitLen()))

@@ -28,6 +28,7 @@ func subject(t *testing.T, at durward.Level) coretest.Subject {
 	limits.Grace = 500 * time.Millisecond
 	return coretest.Subject{
 		Engine: engine, Tool: durward.Tool{ID: "command", Engine: "process"}, Calls: coretest.Commands(t, "command"),
+		Settle: func() { settle(engine) },
 		Grant: durward.Grant{
 			Mode: durward.WorkspaceWrite, Level: at, MinLevel: at, Env: map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"},
 			Limits: limits, Keep: durward.KeepHeadTail, Network: durward.Network{Mode: durward.NetNone},

@@ -6,5 +6,6 @@ import "time"
 
 var started = time.Now()
 
-// sinceBoot counts what the clock of the process counts: no command runs on this system.
+// sinceBoot counts what the clock of the process counts: a sleep of the machine may be
+// left out.
 func sinceBoot() time.Duration { return time.Since(started) }

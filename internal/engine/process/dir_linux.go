@@ -2,7 +2,6 @@ package process
 
 import (
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,9 +13,4 @@ func openDir(path string) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return os.NewFile(uintptr(fd), path), nil
-}
-
-// physicalPath gives the path by which the kernel knows an open file.
-func physicalPath(f *os.File) (string, error) {
-	return os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 }

@@ -4,9 +4,18 @@ package process
 
 import (
 	"os"
-	"path/filepath"
+	"syscall"
 )
 
-func openDir(path string) (*os.File, error) { return os.Open(path) }
-
-func physicalPath(f *os.File) (string, error) { return filepath.EvalSymlinks(f.Name()) }
+// openDir opens a directory. It does not wait for anybody at a FIFO.
+func openDir(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.IsDir() {
+		f.Close()
+		return nil, &os.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
+	}
+	return f, nil
+}

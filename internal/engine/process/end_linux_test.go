@@ -4,6 +4,7 @@ package process
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -139,4 +140,22 @@ func TestTheExitIsToldBesideSurvivors(t *testing.T) {
 			t.Errorf("%d live", left)
 		}
 	})
+}
+
+// Where nothing is known to end a tree, nobody says that it has ended.
+func TestSurvivorsAreNotKnown(t *testing.T) {
+	for held, want := range map[durward.Holder]int{durward.HeldKernel: 0, durward.HeldBestEffort: 0, durward.HeldNone: -1} {
+		p, err := newEngine(t, Options{}).Prepare(t.Context(), durward.Tool{}, call("true"), confined())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		report := &p.(*prepared).plan.Report
+		report.Guarantees = maps.Clone(report.Guarantees)
+		report.Guarantees[durward.Kill] = durward.Held{Held: held}
+		result, err := p.Run(t.Context())
+		if err != nil || result.Report.End.Survivors != want {
+			t.Errorf("kill held by %s: %d survivors, %v; want %d", held, result.Report.End.Survivors, err, want)
+		}
+	}
 }

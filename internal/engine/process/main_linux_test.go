@@ -54,6 +54,8 @@ func settle(e *Engine) {
 	if e.spares != nil {
 		e.spares.Settle()
 	}
+	e.later.Wait()
+	e.host().Settle()
 }
 
 func newEngine(t *testing.T, o Options) *Engine {

@@ -12,11 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/fsroot"
+	"github.com/durward/durward/internal/netguard"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -30,16 +32,21 @@ type Options struct {
 	// Clock reads a clock that goes on while the machine sleeps. Nil means the
 	// system's own.
 	Clock func() time.Duration
+	// Resolver finds the addresses of the hosts that commands are allowed. Nil means the
+	// system's.
+	Resolver netguard.Resolver
 	// Warm keeps the first process of the next call ready, for a program that runs many.
 	Warm bool
 }
 
 // An Engine runs commands. It is safe for concurrent use.
 type Engine struct {
-	host    func() sandbox.Host
-	clock   func() time.Duration
-	scratch *scratch
-	spares  *sandbox.Spares // nil unless calls are to find something ready
+	host     func() sandbox.Host
+	clock    func() time.Duration
+	scratch  *scratch
+	resolver netguard.Resolver
+	spares   *sandbox.Spares // nil unless calls are to find something ready
+	later    sync.WaitGroup  // what no answer waits for
 }
 
 // New makes an Engine. It is closed when no call is running any more.
@@ -50,7 +57,7 @@ func New(o Options) *Engine {
 	if o.Clock == nil {
 		o.Clock = sinceBoot
 	}
-	e := &Engine{host: o.Host, clock: o.Clock, scratch: newScratch(o.ScratchDir)}
+	e := &Engine{host: o.Host, clock: o.Clock, scratch: newScratch(o.ScratchDir), resolver: o.Resolver}
 	if o.Warm {
 		e.spares = &sandbox.Spares{}
 	}
@@ -62,6 +69,7 @@ func (e *Engine) Close() error {
 	if e.spares != nil {
 		e.spares.Close()
 	}
+	e.later.Wait()
 	return e.scratch.close()
 }
 
@@ -82,6 +90,18 @@ func (e *Engine) User(g durward.Grant, dir string) (uid uint32, gids []uint32, e
 	}
 	defer f.Close()
 	return sandbox.UserOf(g, f)
+}
+
+// Holds says why no command of a grant can be run in a directory, nil when one can.
+// Nothing is run.
+func (e *Engine) Holds(ctx context.Context, g durward.Grant, dir string) error {
+	f, err := openDir(dir)
+	if err != nil {
+		return dirError(dir, err)
+	}
+	defer f.Close()
+	private := e.scratch.take()
+	return errors.Join(sandbox.Holds(ctx, g, f, private.path, e.host()), e.scratch.give(&private))
 }
 
 // Prepare opens the directory and the program, judges them, and compiles the plan.
@@ -143,7 +163,7 @@ func (p *prepared) inside() error {
 	if len(sets) == 0 {
 		return nil
 	}
-	path, err := physicalPath(p.dir)
+	path, err := fsroot.PhysicalPath(p.dir)
 	if err != nil {
 		return dirError(p.dir.Name(), err)
 	}

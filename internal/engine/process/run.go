@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/netguard/egress"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -39,6 +40,9 @@ type run struct {
 	interactive bool
 	stdin       *os.File // our end; nil when no input is to come
 	sinks       [2]sink  // stdout, stderr; a terminal has the first only
+
+	egress  *egress.Proxy    // nil where the command has no way out
+	traffic *durward.Traffic // what went through it; nil until it is closed
 
 	ends    []*os.File // our ends of the output
 	readers sync.WaitGroup
@@ -93,6 +97,12 @@ func (r *run) start(ctx context.Context) (err error) {
 	if err != nil {
 		closeAll(append(r.ends, r.stdin))
 		return errors.Join(err, r.removePrivate())
+	}
+	if err := r.openNetwork(); err != nil {
+		r.proc.Kill()
+		closeAll(append(r.ends, r.stdin))
+		r.dropCopies()
+		return errors.Join(err, r.proc.Close(), r.removePrivate())
 	}
 	r.hard, r.kept = newBudget(limitOr(r.grant.Limits.OutputHard)), newBudget(limitOr(0))
 	if r.grant.Keep == durward.KeepRefuse {
@@ -197,9 +207,16 @@ func (r *run) finish(ctx context.Context) (durward.Result, error) {
 	}
 	err = errors.Join(err, released)
 	if r.cause == "" {
+		r.dropCopies()
 		return durward.Result{}, err // it was never started
 	}
-	return r.result(), err
+	result := r.result()
+	if err != nil { // what a call that failed has written, nobody looks at
+		r.dropCopies()
+		return result, err
+	}
+	result.Changes, err = r.readChanges(ctx)
+	return result, err
 }
 
 // await waits until the command has ended by itself or has to be ended.
@@ -349,6 +366,7 @@ func (r *run) endTree() {
 	}
 	r.proc.Kill()
 	<-r.proc.Gone()
+	r.closeNetwork()
 }
 
 func (r *run) goneWithin(d time.Duration) bool {
@@ -397,10 +415,13 @@ func (r *run) result() durward.Result {
 		report.End.Survivors = -1
 		report.Weak = append(slices.Clip(report.Weak), "kill: the reaper was killed, so somebody may live on")
 	}
+	if report.Guarantees[durward.Kill].Held == durward.HeldNone {
+		report.End.Survivors = -1
+	}
 	if r.killed != "" {
 		report.End.KilledBy = &r.killed
 	}
-	result := durward.Result{Report: &report, Took: time.Since(r.began)}
+	result := durward.Result{Report: &report, Network: r.traffic, Took: time.Since(r.began)}
 	if result.Stdout = r.sinks[0].captured(); r.call.Terminal == nil {
 		result.Stderr = r.sinks[1].captured()
 	}

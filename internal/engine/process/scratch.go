@@ -87,7 +87,7 @@ func (s *scratch) make(d *privateDir, uid, gid uint32) error {
 		return scratchError(err)
 	}
 	var err error
-	if int(uid) != os.Geteuid() {
+	if uid != uint32(os.Geteuid()) {
 		err = os.Lchown(d.path, int(uid), int(gid))
 	}
 	if err == nil {

@@ -16,10 +16,14 @@ import (
 )
 
 // The test binary also plays runtimes that something is taken from, by what
-// childVariable says.
+// childVariable says, and runs tests in a network of its own, by networkVariable.
 func TestMain(m *testing.M) {
 	if job, child := os.LookupEnv(childVariable); child {
 		os.Exit(playRuntime(job))
+	}
+	if around, network := os.LookupEnv(networkVariable); network && around != "made" {
+		fmt.Fprintln(os.Stderr, makeInternet(around))
+		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := clean(); err != nil {

@@ -313,7 +313,7 @@ func TestV27SharedMemory(t *testing.T) {
 			s.Errorf("its memory is there: %d", id)
 		}
 		if entries, err := os.ReadDir("/dev/shm"); err == nil {
-			made := filepath.Join("/dev/shm", filepath.Base(s.top))
+			made := filepath.Join("/dev/shm", filepath.Base(s.top)+".shm")
 			s.must(s.attempt("create", made))
 			for _, e := range entries {
 				s.denied(s.attempt("open", "/dev/shm/"+e.Name()), "ENOENT", "ENOTDIR")

@@ -44,9 +44,12 @@ type scene struct {
 	listeners []listener
 
 	host   policy.Host
+	names  *registry // those that allowed hosts have
 	engine *process.Engine
 	log    *audit.Log
 	base   document // changed by a row before its first call
+
+	recorded int // records of the log that were looked at
 
 	before   picture
 	policies map[string]*policy.Policy // by their text
@@ -64,9 +67,9 @@ const (
 
 func newScene(t *testing.T, r row, level int, u user) *scene {
 	t.Helper()
-	s := &scene{T: t, row: r, level: level, user: u, policies: map[string]*policy.Policy{}, runtimes: map[string]*core.Runtime{}, said: map[string]bool{}}
+	s := &scene{T: t, row: r, level: level, user: u, names: newRegistry(), policies: map[string]*policy.Policy{}, runtimes: map[string]*core.Runtime{}, said: map[string]bool{}}
 	s.top = shortDir(t, r.in)
-	s.engine = process.New(process.Options{ScratchDir: s.makeDir("scratch", 0, 0o755), Clock: r.clock})
+	s.engine = process.New(process.Options{ScratchDir: s.makeDir("scratch", 0, 0o755), Clock: r.clock, Resolver: s.names})
 	t.Cleanup(func() {
 		if err := s.engine.Close(); err != nil {
 			t.Errorf("the engine left something behind: %v", err)

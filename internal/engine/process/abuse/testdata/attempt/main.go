@@ -59,7 +59,7 @@ func main() {
 func attempts() map[string]attempt {
 	all := map[string]attempt{}
 	for _, some := range []map[string]attempt{
-		files(), metadata(), kernel(), sockets(), processes(), self(), limits(), output(), shared(), here(),
+		files(), metadata(), kernel(), sockets(), processes(), self(), limits(), output(), shared(), here(), wayOut(),
 	} {
 		maps.Copy(all, some)
 	}
