@@ -125,6 +125,7 @@ func TestPathsAreRefused(t *testing.T) {
 		"deny: [/missing]":            `21: /missing does not exist; end it with ? if it may be missing`,
 		"deny: ['/srv/{a,b}']":        `21: /srv/{a,b} is not a pattern: braces are not expanded; write one entry for each`,
 		"deny: ['/srv/[a']":           `21: /srv/[a is not a pattern: a [ without its ]`,
+		"deny: ['/srv/a*b[']":         `21: /srv/a*b[ is not a pattern: a [ without its ]`,
 		"deny: ['/srv/a**']":          `21: /srv/a** is not a pattern: ** stands for whole names between two slashes`,
 		"read: ['~/.ssh/config']":     `21: ~/.ssh/config lies in /home/ann/.ssh, which is denied unless filesystem.read names exactly that`,
 		"write: ['~/.netrc']":         `22: ~/.netrc lies in /home/ann/.netrc, which is denied unless filesystem.read names exactly that`,

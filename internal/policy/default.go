@@ -10,6 +10,8 @@ import (
 type Flags struct {
 	// Read and Write are absolute paths that exist. Nothing in them is expanded.
 	Read, Write []string
+	// CopyOnWrite lets the workspace be written, and has all that is written land in copies.
+	CopyOnWrite bool
 	// AllowNet holds "host:port" entries.
 	AllowNet []string
 	// Level runs at exactly this level and asks only for what it is made of. LevelAuto
@@ -34,6 +36,7 @@ func Default(host Host, flags Flags) (*Policy, error) {
 	}
 	flags.read(doc)
 	flags.write(doc)
+	flags.copyOnWrite(doc)
 	flags.allowNet(doc)
 	flags.level(doc)
 	p, err := Compile(doc, host)
@@ -80,6 +83,20 @@ func (f Flags) write(doc *Document) {
 	doc.Filesystem.Write = append(flagTexts("", setTmp), verbatim("--write", f.Write)...)
 	doc.write("mode", durward.Position{File: "--write"})
 	doc.write("filesystem.write", durward.Position{File: "--write"})
+}
+
+func (f Flags) copyOnWrite(doc *Document) {
+	if !f.CopyOnWrite {
+		return
+	}
+	doc.Mode, doc.Filesystem.CopyOnWrite = durward.WorkspaceWrite, true
+	if len(f.Write) == 0 {
+		doc.Filesystem.Write = flagTexts("", setTmp)
+	}
+	doc.Filesystem.Write = append(doc.Filesystem.Write, flagTexts("--cow", "${workspace}")...)
+	for _, member := range []string{"mode", "filesystem.write", "filesystem.copyOnWrite"} {
+		doc.write(member, durward.Position{File: "--cow"})
+	}
 }
 
 func (f Flags) allowNet(doc *Document) {

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"io/fs"
+	slashpath "path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (c *compiler) denyGlob(t Text, base, rest string) {
 // understand and this one would not is refused: it would deny nothing.
 func checkGlob(parts []string) string {
 	for _, part := range parts {
-		switch _, err := filepath.Match(part, ""); {
+		switch _, err := slashpath.Match(filepath.ToSlash(part), ""); { // it reads all of the pattern, as filepath.Match does not
 		case err != nil:
 			return "a [ without its ]"
 		case strings.ContainsAny(part, "{}"):

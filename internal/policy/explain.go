@@ -40,7 +40,23 @@ const (
 // A Line is one member of a grant, in words.
 type Line struct {
 	Member, Value string
-	Where         durward.Position
+	// Where is the place of the member in the policy; zero where nobody wrote it.
+	Where durward.Position
+	// Asked is set where the call's own wishes made the value what it is.
+	Asked bool
+}
+
+// From says where the value comes from: its place, or "default", and then the call where
+// that had a part in it.
+func (l Line) From() string {
+	from := "default"
+	if l.Where != (durward.Position{}) {
+		from = l.Where.String()
+	}
+	if l.Asked {
+		from += ", the call"
+	}
+	return from
 }
 
 // Explain decides like [Policy.Decide], by the same steps, and tells how. It runs
@@ -73,8 +89,8 @@ func (p *Policy) step(r rule, j *judging, no *refusal) Step {
 
 // lines puts a grant into words, member by member.
 func (p *Policy) lines(g durward.Grant) []Line {
-	granted := *p
-	granted.grant = g
+	granted, unasked := *p, *p
+	granted.grant, unasked.grant = g, p.Grant()
 	open := !confines(g.Mode) && len(g.Files.Read)+len(g.Files.Write)+len(g.Files.Deny) == 0
 	var lines []Line
 	for _, m := range members() {
@@ -86,7 +102,7 @@ func (p *Policy) lines(g durward.Grant) []Line {
 		if open && slices.Contains([]string{"filesystem.read", "filesystem.write", "filesystem.exec"}, m.name) {
 			value = "everything"
 		}
-		lines = append(lines, Line{Member: m.name, Value: value, Where: at})
+		lines = append(lines, Line{Member: m.name, Value: value, Where: at, Asked: m.text(&granted) != m.text(&unasked)})
 	}
 	return lines
 }
@@ -110,7 +126,7 @@ func (e Explanation) String() string {
 		b.WriteString("\ngrant:\n")
 	}
 	for _, l := range e.Grant {
-		fmt.Fprintf(&b, "  %s: %s%s\n", l.Member, l.Value, at(l.Where))
+		fmt.Fprintf(&b, "  %s: %s [%s]\n", l.Member, l.Value, l.From())
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,6 +24,7 @@ func TestExplain(t *testing.T) {
 		call durward.Call
 	}{
 		{"allowed", compile(t, workspacePolicy), durward.Call{Argv: []string{"make", "test"}, Dir: "/home/ann/work/src", Env: map[string]string{"SECRET": "hunter2"}}},
+		{"narrowed", compile(t, workspacePolicy), asking(durward.Ask{Limits: durward.Limits{Wall: time.Second, Pids: 7}})},
 		{"denied-env", compile(t, workspacePolicy), withEnv("LD_PRELOAD", "/x.so")},
 		{"denied-limit", compile(t, workspacePolicy), asking(durward.Ask{Limits: durward.Limits{Pids: 1000}})},
 		{"paths", compile(t, "filesystem: {read: ['@system', '~/link', '/none?'], deny: ['~/link/**/*.key']}"), call("ls")},
