@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/site"
 )
 
@@ -250,7 +251,6 @@ func TestMiddlewareThatHurries(t *testing.T) {
 func TestTheOperatorsRefusalNamesNoPath(t *testing.T) {
 	for name, text := range map[string]string{
 		"unreadable": "mode: read-only\nfilesystem: {read: ['@system']}\n", "denied": "mode: read-only\nfilesystem: {deny: ['${workspace}/sub']}\n",
-		"level": "mode: read-only\nminLevel: 4\n", "require": "mode: read-only\nlevel: 0\nrequire: [fs.write, fs.read, net, kill]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			sandbox, err := site.ParseSandbox("policy.yaml", []byte(text))
@@ -263,6 +263,24 @@ func TestTheOperatorsRefusalNamesNoPath(t *testing.T) {
 				t.Errorf("%d %s", a.StatusCode, a.body)
 			}
 		})
+	}
+}
+
+// A site does not begin where no command could be held to its policy.
+func TestNoSiteWithoutWhatThePolicyAsksFor(t *testing.T) {
+	for text, rule := range map[string]string{
+		"mode: read-only\nminLevel: 4\n":                                              "level",
+		"mode: read-only\nlevel: 0\nrequire: [fs.write, fs.read, net, kill]\n":        "require",
+		"mode: read-only\nlevel: 1\nfilesystem: {deny: ['${workspace}/README.md']}\n": "filesystem",
+	} {
+		sandbox, err := site.ParseSandbox("policy.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := site.New(site.Config{Root: plant(t, map[string]string{"README.md": page("[true]")}), Sandbox: sandbox}, site.WithRecorder(&book{}))
+		if e := durward.AsError(err); h != nil || e == nil || e.Reason != durward.SandboxUnavailable || e.Rule != rule || e.Hint == "" || strings.Contains(e.Error(), "%!") {
+			t.Errorf("%s: %v, %v", text, h, err)
+		}
 	}
 }
 

@@ -386,6 +386,10 @@ func (b *book) Intent(c durward.Call, d durward.Decision) error {
 	return b.keep(note{phase: "intent", call: c, decision: d})
 }
 
+func (b *book) Refused(c durward.Call, d durward.Decision, _ durward.Contact) error {
+	return b.keep(note{phase: "event", call: c, decision: d})
+}
+
 func (b *book) Outcome(c durward.Call, d durward.Decision, res durward.Result, err error) error {
 	return b.keep(note{phase: "outcome", call: c, decision: d, result: res, err: err})
 }

@@ -59,6 +59,15 @@ func (b *builder) warn(g durward.Grant) {
 	}
 }
 
+// holds refuses to begin where no command could be held to what the operator wrote. A
+// built-in policy steps down instead.
+func (b *builder) holds(g durward.Grant) error {
+	if b.local == nil || b.engine == nil || g.StepDown {
+		return nil
+	}
+	return b.engine.Holds(context.Background(), g, b.local.Root())
+}
+
 // conceals reports whether commands do not see what they are denied.
 func conceals(g durward.Grant) bool {
 	confined := g.Mode == durward.ReadOnly || g.Mode == durward.WorkspaceWrite

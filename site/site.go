@@ -200,11 +200,8 @@ func (b *builder) runtime() (*core.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b.config.AllowNet) > 0 && !b.elsewhere() {
-		return nil, &durward.Error{
-			Reason: durward.SandboxUnavailable, Op: "site", Rule: "network", Hint: "leave it out; commands then have no network",
-			Err: errors.New("an allowlist of hosts for commands cannot be held by this durward"),
-		}
+	if err := b.holds(operator.Grant()); err != nil {
+		return nil, err
 	}
 	b.warn(operator.Grant())
 	if err := b.seal(operator.Grant()); err != nil {

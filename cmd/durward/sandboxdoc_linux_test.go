@@ -20,31 +20,33 @@ import (
 	"github.com/durward/durward/internal/sandbox/seccomp"
 )
 
-const sandboxPage = "../../docs/sandbox.md"
+const sandboxPage, networkPage = "../../docs/sandbox.md", "../../docs/network.md"
 
-// TestTheSandboxPageShowsWhatCommandsPrint runs each command that docs/sandbox.md shows,
-// and compares what it prints.
-func TestTheSandboxPageShowsWhatCommandsPrint(t *testing.T) {
+// TestPagesShowWhatCommandsPrint runs each command that docs/sandbox.md and docs/network.md
+// show, and compares what it prints.
+func TestPagesShowWhatCommandsPrint(t *testing.T) {
 	shell := sandboxShell(t)
-	commands := 0
-	for _, block := range blocksOf(t, "") {
-		shown := regexp.MustCompile(`(?m)^\$ `).Split(block, -1)
-		if strings.TrimSpace(shown[0]) != "" {
-			continue
-		}
-		for _, one := range shown[1:] {
-			commands++
-			line, want, _ := strings.Cut(one, "\n")
-			printed := shell(line)
-			if strings.HasPrefix(want, "{") {
-				sameReport(t, want, printed)
-			} else if diff := cmp.Diff(settled(want), settled(printed)); diff != "" {
-				t.Errorf("%s: the page shows (-), it prints (+):\n%s", line, diff)
+	for page, want := range map[string]int{sandboxPage: 9, networkPage: 4} {
+		commands := 0
+		for _, block := range blocksOf(t, page, "") {
+			shown := regexp.MustCompile(`(?m)^\$ `).Split(block, -1)
+			if strings.TrimSpace(shown[0]) != "" {
+				continue
+			}
+			for _, one := range shown[1:] {
+				commands++
+				line, want, _ := strings.Cut(one, "\n")
+				printed := shell(line)
+				if strings.HasPrefix(want, "{") {
+					sameReport(t, want, printed)
+				} else if diff := cmp.Diff(settled(want), settled(printed)); diff != "" {
+					t.Errorf("%s: the page shows (-), it prints (+):\n%s", line, diff)
+				}
 			}
 		}
-	}
-	if commands != 3 {
-		t.Errorf("%d commands were found", commands)
+		if commands != want {
+			t.Errorf("%s: %d commands were found", page, commands)
+		}
 	}
 }
 
@@ -88,7 +90,7 @@ func TestTheSandboxPageNamesWhatIsRefused(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "policy.yaml")
-	if err := os.WriteFile(file, []byte(blocksOf(t, "yaml")[0]), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(blocksOf(t, sandboxPage, "yaml")[0]), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("durward", "doctor", "--policy", file)
@@ -101,18 +103,23 @@ func TestTheSandboxPageNamesWhatIsRefused(t *testing.T) {
 
 func sandboxText(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(sandboxPage)
+	return textOf(t, sandboxPage)
+}
+
+func textOf(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// blocksOf gives the blocks of the page in a language.
-func blocksOf(t *testing.T, language string) []string {
+// blocksOf gives the blocks of a page in a language.
+func blocksOf(t *testing.T, page, language string) []string {
 	t.Helper()
 	var list []string
-	for _, b := range regexp.MustCompile("(?sm)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(sandboxText(t), -1) {
+	for _, b := range regexp.MustCompile("(?sm)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(textOf(t, page), -1) {
 		if b[1] == language {
 			list = append(list, b[2])
 		}

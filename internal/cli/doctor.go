@@ -202,6 +202,10 @@ type trialRecorder struct{}
 
 func (trialRecorder) Deny(durward.Call, durward.Decision) error   { return nil }
 func (trialRecorder) Intent(durward.Call, durward.Decision) error { return nil }
+func (trialRecorder) Refused(durward.Call, durward.Decision, durward.Contact) error {
+	return nil
+}
+
 func (trialRecorder) Outcome(durward.Call, durward.Decision, durward.Result, error) error {
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/durward/durward/internal/sandbox"
+	"github.com/durward/durward/internal/sandbox/unproven"
 )
 
 // TestDoctorNamesTheSetting gives the doctor machines that forbid something.
@@ -51,5 +52,41 @@ func TestDoctorOfAMachineWithoutContainment(t *testing.T) {
 	data.Levels = levels(host, fstest.MapFS{})
 	if err := data.status(); !data.Levels[0].Available || err != nil {
 		t.Errorf("one containment is not enough: %v", err)
+	}
+}
+
+// The doctor says why starts are slower than they could be, and only then.
+func TestDoctorOfAMachineOfSlowStarts(t *testing.T) {
+	host := sandbox.Host{Trials: []sandbox.Trial{{Containment: sandbox.Subreaper}}}
+	if zero := levels(host, fstest.MapFS{})[0]; !zero.Available || strings.Contains(zero.Detail, "slower") {
+		t.Errorf("%+v", zero)
+	}
+	host.SharedErr = errors.New("clone: operation not permitted")
+	if zero := levels(host, fstest.MapFS{})[0]; !zero.Available || !strings.Contains(zero.Detail, "slower") || !strings.Contains(zero.Detail, "(clone: operation not permitted)") {
+		t.Errorf("%+v", zero)
+	}
+}
+
+// Where nothing of the sandbox was ever run, commands are still run, and the doctor says
+// what that is worth.
+func TestDoctorOfAnUnprovenSystem(t *testing.T) {
+	for _, c := range []sandbox.Containment{sandbox.ProcessGroup, sandbox.JobObject} {
+		host := sandbox.Host{Trials: []sandbox.Trial{{Containment: c, Err: unproven.Err}}, UserNamespaceErr: unproven.Err}
+		data := doctorData{Levels: levels(host, fstest.MapFS{})}
+		if err := data.status(); err != nil {
+			t.Errorf("%s: it exits with %v", c, err)
+		}
+		zero := data.Levels[0]
+		if len(zero.Trials) != 1 || zero.Trials[0].OK || zero.Trials[0].Fix != unproven.Hint {
+			t.Errorf("%s: %+v", c, zero)
+		}
+		if !strings.Contains(zero.Trials[0].Error, "never proven") || !strings.Contains(zero.Detail, "nothing is reported as held") {
+			t.Errorf("%s: it does not say that nothing is held: %+v", c, zero)
+		}
+		for _, l := range data.Levels[1:] {
+			if l.Available {
+				t.Errorf("%s: level %d is said to be there", c, l.Level)
+			}
+		}
 	}
 }

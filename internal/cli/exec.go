@@ -4,19 +4,19 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/policy"
-	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -31,12 +31,18 @@ type execution struct {
 	addEnv                          []string
 	timeout                         time.Duration
 	report, stream, tty, raw        bool
-	dryRun                          bool
+	dryRun, cow, yes                bool
 
 	// given reports whether a flag was.
 	given  func(flag string) bool
 	call   durward.Call
 	policy *policy.Policy
+	// changes are what the command wrote to a copy, and applied says what became of it; both
+	// nil before that is settled.
+	changes []durward.Change
+	applied *bool
+	// whole is held while changes are applied: that is not to end half-way.
+	whole sync.Mutex
 	// began is when the time of the call begins to run.
 	began time.Time
 }
@@ -53,35 +59,49 @@ as it is with --raw, and a terminal by --stream --tty, where input comes from it
 given on; after signal n it is 128+n. Of our own failures 124 is timed out, 125 refused or not to be prepared,
 126 not executable, 127 not found, 137 ended by a limit or because a protected path changed, 1 that its output
 could not be written. Without --policy it reads the root and the system, writes nothing but a private /tmp and
-what --write names, and has no network.`,
+what --write names, and has no network. With --cow what it writes lands in a copy of the root, and in copies of what
+--write names: it is shown when the command has ended, and applied when you agree, or else dropped. With --yes it is
+applied whatever the exit status, and dropped where a limit ended the command; what cannot be applied as a whole is
+not applied, and that is 125.`,
 		Example: `  durward exec -- ls -l
   durward exec --timeout 5s --report -- sh -c 'echo "$HOME"'
   durward exec --stream -- sh -c 'echo one; echo two'
   durward exec --raw -- cat Makefile > copy
+  durward exec --cow -- sh -c 'date > notes'
   durward exec --dry-run -- make all`,
-		RunE: func(cmd *cobra.Command, argv []string) error {
-			x.argv = append([]string{}, argv...)
-			x.given = cmd.Flags().Changed
-			return x.run(cmd.Context())
-		},
+		RunE: x.take,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(false)
-	f.StringVar(&x.policyFile, "policy", p.env[varPolicy], "decide by the policy in `FILE` (YAML or JSON)")
-	f.StringVar(&x.root, "root", "", "keep the working directory inside `DIR` (default: the working directory)")
-	f.StringArrayVar(&x.readPaths, "read", nil, "let the command read `PATH`, too")
-	f.StringArrayVar(&x.writePaths, "write", nil, "let the command write `PATH`")
-	f.StringArrayVar(&x.allowNet, "allow-net", nil, "let the command reach `HOST:PORT`")
-	f.StringVar(&x.level, "level", "", "run at this sandbox `LEVEL`: 0, 1 or 2")
-	f.DurationVar(&x.timeout, "timeout", 0, "end the command after this `DURATION`")
-	f.StringArrayVar(&x.addEnv, "env", nil, "add `NAME=VALUE` to the environment")
+	x.callFlags(f)
 	f.BoolVar(&x.stream, "stream", false, "pass input and output on as they come")
 	f.BoolVar(&x.tty, "tty", false, "with --stream: give the command a terminal")
 	f.BoolVar(&x.raw, "raw", false, "give output to a file or a pipe byte for byte, with what a terminal would obey")
 	f.BoolVar(&x.report, "report", false, "print what was held as the last line on standard error")
-	f.BoolVar(&x.dryRun, "dry-run", false, "print the decision and run nothing")
+	f.BoolVar(&x.yes, "yes", false, "with --cow: apply what was written without asking")
+	f.BoolVar(&x.dryRun, "dry-run", false, "print what durward explain does and run nothing")
 	return cmd
+}
+
+// callFlags are those that say what is to be decided.
+func (x *execution) callFlags(f *pflag.FlagSet) {
+	f.StringVar(&x.policyFile, "policy", x.env[varPolicy], "decide by the policy in `FILE` (YAML or JSON)")
+	f.StringVar(&x.root, "root", "", "keep the working directory inside `DIR` (default: the working directory)")
+	f.StringArrayVar(&x.readPaths, "read", nil, "let the command read `PATH`, too")
+	f.StringArrayVar(&x.writePaths, "write", nil, "let the command write `PATH`")
+	f.StringArrayVar(&x.allowNet, "allow-net", nil, "let the command reach `HOST:PORT`")
+	f.BoolVar(&x.cow, "cow", false, "let the command write to a copy of the root; show what it wrote, and ask before it is applied")
+	f.StringVar(&x.level, "level", "", "run at this sandbox `LEVEL`: 0, 1 or 2")
+	f.DurationVar(&x.timeout, "timeout", 0, "end the command after this `DURATION`")
+	f.StringArrayVar(&x.addEnv, "env", nil, "add `NAME=VALUE` to the environment")
+}
+
+// take runs what a command line says.
+func (x *execution) take(cmd *cobra.Command, argv []string) error {
+	x.argv = append([]string{}, argv...)
+	x.given = cmd.Flags().Changed
+	return x.run(cmd.Context())
 }
 
 // run is the whole of it: from flags to a call, and from its end to an exit status.
@@ -150,6 +170,12 @@ func (x *execution) checkFlags() error {
 		return usageError("leave out --raw", "--json holds every byte already, escaped")
 	case x.tty && !x.stream:
 		return usageError("add --stream", "--tty needs --stream")
+	case x.cow && x.stream:
+		return usageError("leave out --stream", "--cow shows what was written when the command has ended")
+	case x.yes && !x.cow && x.policyFile == "":
+		return usageError("add --cow", "--yes says nothing without it")
+	case x.cow && x.policyFile != "":
+		return usageError("write copyOnWrite: true into "+x.policyFile, "--cow changes the built-in policy")
 	case x.policyFile != "" && len(x.readPaths)+len(x.writePaths)+len(x.allowNet) > 0:
 		return usageError("write the path or address into "+x.policyFile,
 			"--read, --write and --allow-net change the built-in policy; beside a policy file a flag could only widen it")
@@ -216,6 +242,9 @@ func (x *execution) choosePolicy(dir string) error {
 		x.policy, err = x.loadPolicy(x.policyFile, root, x.timeout)
 	} else {
 		x.policy, err = x.builtIn(root, level)
+	}
+	if err == nil && x.yes && !x.copies() {
+		return usageError("write copyOnWrite: true into "+x.policyFile, "--yes says nothing where nothing is written to a copy")
 	}
 	if err == nil && x.stream {
 		x.policy = x.policy.Keep(durward.KeepFlow)
@@ -297,7 +326,7 @@ func cause(err error) error {
 
 // builtIn gives the policy that flags describe.
 func (x *execution) builtIn(root string, level durward.Level) (*policy.Policy, error) {
-	flags := policy.Flags{AllowNet: x.allowNet, Level: level}
+	flags := policy.Flags{AllowNet: x.allowNet, Level: level, CopyOnWrite: x.cow}
 	for _, row := range []struct {
 		from []string
 		into *[]string
@@ -329,43 +358,6 @@ func (p *program) noteWeakness() {
 	default:
 		p.note("level 0: files and network are not confined (durward doctor)")
 	}
-}
-
-// preview prints what would be decided.
-func (x *execution) preview(ctx context.Context) error {
-	h, err := x.build(x.policy, noRecord{})
-	if err != nil {
-		return err
-	}
-	decision, err := h.Preview(ctx, x.call)
-	if err := errors.Join(err, h.close()); err != nil {
-		return err
-	}
-	tool, err := catalogue.Find(ctx, commandTool)
-	if err != nil {
-		return err
-	}
-	explained := x.policy.Explain(x.call, tool)
-	if err := decision.Err("exec"); err != nil {
-		return x.previewDenied(err, decision)
-	}
-	if x.json {
-		return x.print(previewData{DryRun: true, Decision: decisionOf(decision), Grant: linesOf(explained.Grant)})
-	}
-	_, err = fmt.Fprintf(x.stdout, "would run: %s\n%s", safetext.Line(strings.Join(x.argv, " ")), safetext.Lines(explained.String()))
-	return err
-}
-
-func (x *execution) previewDenied(err error, d durward.Decision) error {
-	f := x.failure(err, durward.Result{}, "")
-	if x.json {
-		decision := decisionOf(d)
-		decision.Fix = f.Fix
-		x.printFailure(f, previewData{DryRun: true, Decision: decision})
-	} else {
-		x.explain(f, x.subject())
-	}
-	return exitStatus(execStatus(err))
 }
 
 // subject is what a refusal is about.

@@ -31,7 +31,9 @@ func (x *execution) runPlain(ctx context.Context, signals *signals, h *house) er
 	go func() {
 		defer close(done)
 		result, err = h.Do(ctx, x.call)
-		err = errors.Join(err, h.close())
+		if result.Changes == nil {
+			err = errors.Join(err, h.close())
+		}
 	}()
 	select {
 	case <-done:
@@ -41,10 +43,15 @@ func (x *execution) runPlain(ctx context.Context, signals *signals, h *house) er
 			return exitStatus(signals.status()) // the tree dies with this process
 		})
 	}
-	return signals.unlessTwice(func() error {
+	err = signals.unlessTwice(func() error {
 		working.done()
-		return x.finish(h, signals, result, err)
+		if result.Changes == nil {
+			return x.finish(h, signals, result, err)
+		}
+		return x.finishChanges(ctx, h, signals, result)
 	})
+	x.whole.Lock() // from here on no change is applied any more
+	return err
 }
 
 // refuse puts on record that the call cannot begin.
@@ -127,10 +134,15 @@ func (x *execution) finish(h *house, signals *signals, result durward.Result, er
 	if x.json {
 		return x.finishJSON(h, result, err, status)
 	}
+	x.showAll(result)
+	return x.conclude(h, result, err, status)
+}
+
+// showAll shows the output of the command, and tells of what was left out of it.
+func (x *execution) showAll(result durward.Result) {
 	x.show(result)
 	x.sayTruncated("stdout", result.Stdout)
 	x.sayTruncated("stderr", result.Stderr)
-	return x.conclude(h, result, err, status)
 }
 
 // status is the command's own exit status, or ours where it has none.
@@ -165,6 +177,7 @@ func (x *execution) conclude(h *house, result durward.Result, err error, status 
 			err = undelivered(lost, "make room, or send the output elsewhere; the command ran and is on record")
 		}
 	}
+	x.sayLost(result, err)
 	if err != nil {
 		call, _ := h.witness.seen()
 		x.explain(x.failure(err, result, call.ID), x.subject())

@@ -8,7 +8,6 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonx"
-	"github.com/durward/durward/internal/policy"
 	"github.com/durward/durward/internal/safetext"
 )
 
@@ -44,6 +43,12 @@ type resultData struct {
 	DurationMs *int64          `json:"duration_ms,omitempty"`
 	QueueMs    *int64          `json:"queue_ms,omitempty"`
 	Sandbox    *durward.Report `json:"sandbox,omitempty"`
+	// Network is there where the command had an allowlist.
+	Network *durward.Traffic `json:"network,omitempty"`
+	// Applied is there where the command had a copy to write to, and Changes where it was
+	// read, which it is not when the call failed.
+	Changes []durward.Change `json:"changes,omitzero"`
+	Applied *bool            `json:"applied,omitempty"`
 }
 
 // streamData is what was kept of a stream: text, or base64 where it is not UTF-8.
@@ -66,26 +71,6 @@ type decisionData struct {
 	Why        string         `json:"why,omitempty"`
 	Fix        string         `json:"fix,omitempty"`
 	PolicyHash string         `json:"policy_hash,omitempty"`
-}
-
-type previewData struct {
-	DryRun   bool          `json:"dry_run"`
-	Decision *decisionData `json:"decision"`
-	Grant    []grantLine   `json:"grant,omitempty"`
-}
-
-type grantLine struct {
-	Member string `json:"member"`
-	Value  string `json:"value"`
-	Where  string `json:"where,omitempty"`
-}
-
-func linesOf(lines []policy.Line) []grantLine {
-	list := make([]grantLine, len(lines))
-	for i, l := range lines {
-		list[i] = grantLine{l.Member, l.Value, l.Where.String()}
-	}
-	return list
 }
 
 func decisionOf(d durward.Decision) *decisionData {
@@ -115,7 +100,10 @@ func (x *execution) finishJSON(h *house, result durward.Result, err error, statu
 	data := resultData{
 		RequestID: call.ID, TraceID: call.Trace.ID(), Outcome: durward.OutcomeOf(result, err), ExitStatus: status,
 		ExitCode: result.Exit, Signal: result.Signal, Truncated: result.Truncated(),
-		Sandbox: result.Report,
+		Sandbox: result.Report, Network: result.Network,
+	}
+	if result.Report != nil && x.copies() {
+		data.Changes, data.Applied = x.changes, new(x.applied != nil && *x.applied)
 	}
 	if call.ID != "" {
 		data.Decision = decisionOf(decision)
@@ -146,7 +134,10 @@ func (x *execution) printReport(result durward.Result) {
 	if !x.report || result.Report == nil {
 		return
 	}
-	line, err := jsonx.Marshal(map[string]*durward.Report{"sandbox": result.Report})
+	line, err := jsonx.Marshal(struct {
+		Sandbox *durward.Report  `json:"sandbox"`
+		Network *durward.Traffic `json:"network,omitempty"`
+	}{result.Report, result.Network})
 	if err != nil {
 		line = fmt.Appendf(nil, "durward: the report cannot be written: %v\n", err)
 	}

@@ -53,6 +53,7 @@ func (x *execution) runStream(ctx context.Context, signals *signals, h *house) e
 	result, err := session.Wait(context.WithoutCancel(ctx))
 	stopResize()
 	restore() // before anything is printed
+	err = errors.Join(err, x.dropStreamed(h, result))
 	return x.concludeStream(h, signals, result, errors.Join(err, session.Close(), h.close()))
 }
 

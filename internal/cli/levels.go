@@ -8,6 +8,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
+	"github.com/durward/durward/internal/sandbox/unproven"
 )
 
 // levels says what was tried for each level. system is /proc/sys.
@@ -18,7 +19,10 @@ func levels(host sandbox.Host, system fs.FS) []levelData {
 		zero.Trials = append(zero.Trials, c)
 		if c.OK && !zero.Available {
 			zero.Available = true
-			zero.Detail = "clean environment, limits, and the end of the whole tree by " + c.Name
+			zero.Detail = "clean environment, limits, and the end of the whole tree by " + c.Name + slower(host.SharedErr)
+		}
+		if errors.Is(t.Err, unproven.Err) {
+			return unprovenLevels(zero, host, system)
 		}
 	}
 	zero.Trials = append(zero.Trials, trial("userns", "the kernel counts the processes of a call", host.UserNamespaceErr, system))
@@ -31,6 +35,22 @@ func levels(host sandbox.Host, system fs.FS) []levelData {
 		higher(host, durward.LevelRestrict, "files, sockets and system calls by rules (Landlock, seccomp)", system),
 		higher(host, durward.LevelIsolate, "a private root, and namespaces, around the same", system),
 	}
+}
+
+// slower says why each start takes longer than it could, if it does.
+func slower(shared error) string {
+	if shared == nil {
+		return ""
+	}
+	return "; each start is slower, as it makes a copy of durward's process (" + safetext.Line(shared.Error()) + ")"
+}
+
+// unprovenLevels are those of a system whose sandbox was never run: commands are, by
+// whoever asks for nothing to be held.
+func unprovenLevels(zero levelData, host sandbox.Host, system fs.FS) []levelData {
+	zero.Available = true
+	zero.Detail = "only for built-in policies and those that confine nothing; nothing is reported as held"
+	return []levelData{zero, higher(host, durward.LevelRestrict, "", system), higher(host, durward.LevelIsolate, "", system)}
 }
 
 // higher says whether a level can be had, by what was tried.
@@ -84,6 +104,9 @@ var namespaceSettings = []struct{ file, forbids, fix string }{
 
 // settingFor names the exact setting that stands in the way of a trial.
 func settingFor(name string, err error, system fs.FS) string {
+	if errors.Is(err, unproven.Err) {
+		return unproven.Hint
+	}
 	switch name {
 	case string(sandbox.PIDNamespace), "userns":
 		return namespaceFix(system)

@@ -123,7 +123,7 @@ func (p *program) fail(err error) int {
 		return int(status)
 	}
 	p.tell(err, "")
-	if p.command == "exec" {
+	if p.takesCall() {
 		return execStatus(err)
 	}
 	return statusOf(err)

@@ -53,7 +53,7 @@ func firstWord(words []string) string {
 
 // absent lists the commands that other builds have and this one does not.
 var absent = []string{
-	"call", "cmd", "config", "connect", "console", "exec-server", "explain", "gateway", "hub", "import", "install",
+	"call", "cmd", "config", "connect", "console", "exec-server", "gateway", "hub", "import", "install",
 	"mcp", "policy", "run", "server", "tools", "trust", "up", "update", "worker",
 }
 

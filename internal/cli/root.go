@@ -54,7 +54,7 @@ func (p *program) root() *cobra.Command {
 		return usageError(cmd.CommandPath()+" --help lists the flags", "%w", err)
 	})
 	p.globalFlags(root.PersistentFlags())
-	root.AddCommand(p.serveCommand(), p.initCommand(), p.execCommand(), p.auditCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand())
+	root.AddCommand(p.serveCommand(), p.initCommand(), p.execCommand(), p.explainCommand(), p.auditCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand())
 	root.SetHelpCommand(helpCommand())
 	makeStrict(root)
 	return root
@@ -71,17 +71,21 @@ func (p *program) globalFlags(flags *pflag.FlagSet) {
 }
 
 // begin stands before every command. A configuration that was named is read even by a
-// command that needs none: nobody is to believe that it works. exec reads it itself, once
-// it knows how long to wait.
+// command that needs none: nobody is to believe that it works. exec and explain read it
+// themselves, once they know how long to wait.
 func (p *program) begin(cmd *cobra.Command) error {
 	p.command = commandName(cmd)
 	p.warnOfVariables()
-	if p.command == "exec" || !cmd.Root().PersistentFlags().Changed("config") {
+	if p.takesCall() || !cmd.Root().PersistentFlags().Changed("config") {
 		return nil
 	}
 	_, _, err := p.settings()
 	return err
 }
+
+// takesCall reports whether the command is one that takes a command to run, and so has the
+// exit status of one.
+func (p *program) takesCall() bool { return p.command == "exec" || p.command == "explain" }
 
 func commandName(cmd *cobra.Command) string {
 	_, name, _ := strings.Cut(cmd.CommandPath(), " ")

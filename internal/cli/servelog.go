@@ -67,6 +67,12 @@ func (l *siteLog) Intent(c durward.Call, d durward.Decision) error {
 	return err
 }
 
+func (l *siteLog) Refused(c durward.Call, d durward.Decision, to durward.Contact) error {
+	err := l.Recorder.Refused(c, d, to)
+	l.tell(slog.LevelInfo, "was kept from a host", c, err, "rule", to.Rule, "host", to.Host, "port", to.Port, "times", to.Times)
+	return err
+}
+
 func (l *siteLog) Outcome(c durward.Call, d durward.Decision, r durward.Result, failure error) error {
 	err := l.Recorder.Outcome(c, d, r, failure)
 	l.tell(slog.LevelInfo, "ended", c, err, "rule", d.Rule, "outcome", durward.OutcomeOf(r, failure), "duration_ms", r.Took.Milliseconds())

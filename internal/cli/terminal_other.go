@@ -28,4 +28,6 @@ func makeRaw(any) (restore func(), err error) {
 	}
 }
 
+func forgetTyped(any) {}
+
 func (x *execution) followSize(durward.Session) (stop func()) { return func() {} }

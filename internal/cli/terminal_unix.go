@@ -58,6 +58,14 @@ func makeRaw(stream any) (restore func(), err error) {
 	}), nil
 }
 
+// forgetTyped throws away what was typed and not read yet.
+func forgetTyped(stream any) {
+	fd := int(stream.(*os.File).Fd())
+	if is, err := unix.IoctlGetTermios(fd, getTermios); err == nil {
+		_ = unix.IoctlSetTermios(fd, flushTermios, is) // the terminal may be gone
+	}
+}
+
 // followSize gives the command's terminal the size of ours until stop is called.
 func (x *execution) followSize(session durward.Session) (stop func()) {
 	if x.call.Terminal == nil {

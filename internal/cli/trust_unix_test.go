@@ -108,7 +108,7 @@ func TestAConfigurationThatOthersCouldWriteIsNotObeyed(t *testing.T) {
 			if f.Reason != durward.ConfigInvalid || !strings.Contains(f.Details[0], strings.ReplaceAll(test.why, "DIR", dir)) || fix != "" && f.Fix != fix {
 				t.Errorf("%q, fix: %s", f.Details, f.Fix)
 			}
-			for _, args := range [][]string{{"exec"}, {"exec", "--dry-run"}, {"exec", "--stream"}} {
+			for _, args := range [][]string{{"exec"}, {"exec", "--dry-run"}, {"exec", "--stream"}, {"explain"}} {
 				mark := filepath.Join(env["HOME"], "ran")
 				r := durwardIn(t.Context(), t, env, env["HOME"], append(args, "--", "touch", mark)...)
 				if _, err := os.Lstat(mark); r.status != 125 || err == nil {
@@ -147,7 +147,7 @@ func TestAConfigurationThatNobodyWritesIsWaitedForWithinTheTime(t *testing.T) {
 	env := home(t)
 	pipe := filepath.Join(env["HOME"], "pipe")
 	noError(t, syscall.Mkfifo(pipe, 0o600))
-	for _, args := range [][]string{{"exec", "--timeout", "50ms"}, {"exec", "--timeout", "50ms", "--dry-run"}} {
+	for _, args := range [][]string{{"exec", "--timeout", "50ms"}, {"exec", "--timeout", "50ms", "--dry-run"}, {"explain", "--timeout", "50ms"}} {
 		began := time.Now()
 		r := durwardIn(t.Context(), t, env, env["HOME"], append(args, "--config", pipe, "--", "true")...)
 		if r.status != 125 || !strings.Contains(r.stderr, "it did not end within 50ms") || time.Since(began) > 4*time.Second {

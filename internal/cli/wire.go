@@ -159,6 +159,10 @@ var errNoRecord = &durward.Error{Reason: durward.AuditUnavailable, Op: "dry run"
 
 func (noRecord) Deny(durward.Call, durward.Decision) error   { return errNoRecord }
 func (noRecord) Intent(durward.Call, durward.Decision) error { return errNoRecord }
+func (noRecord) Refused(durward.Call, durward.Decision, durward.Contact) error {
+	return errNoRecord
+}
+
 func (noRecord) Outcome(durward.Call, durward.Decision, durward.Result, error) error {
 	return errNoRecord
 }

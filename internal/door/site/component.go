@@ -99,6 +99,7 @@ func queryEnv(query string) (map[string]string, error) {
 // evaluate runs one component and gives the text that stands in its place.
 func (d *door) evaluate(ctx context.Context, c durward.Call) string {
 	result, err := d.Runtime.Do(ctx, c)
+	_ = result.Discard()
 	switch {
 	case durward.KindOf(err) == durward.Timeout:
 		return evalError(fmt.Sprintf("timed out after %gs", d.ComponentTime.Seconds()))

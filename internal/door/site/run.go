@@ -30,6 +30,7 @@ func (d *door) run(w http.ResponseWriter, r *http.Request) error {
 	c := d.call(r, sent, clean)
 	c.Argv, c.Env = q.command, q.env
 	result, err := d.Runtime.Do(r.Context(), c)
+	_ = result.Discard() // a copy of the site is nobody's
 	if result.Report != nil {
 		w.Header().Set("Durward-Sandbox", heldBy(*result.Report))
 	}
