@@ -12,6 +12,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"text/tabwriter"
@@ -31,12 +32,12 @@ var table []row
 var parts = []struct {
 	name    string
 	measure func(rounds int, quick bool) error
-}{{"spawns", spawns}, {"audits", audits}, {"kills", kills}, {"memory", memory}, {"startup", startup}, {"web", web}}
+}{{"spawns", spawns}, {"files", files}, {"audits", audits}, {"kills", kills}, {"memory", memory}, {"startup", startup}, {"egress", ways}, {"web", web}}
 
 func main() {
 	rounds := flag.Int("rounds", 300, "rounds of each interleaved loop")
 	quick := flag.Bool("quick", false, "a tenth of everything, to see that it runs")
-	only := flag.String("only", "", "measure this part alone: spawns, audits, kills, memory, startup or web")
+	only := flag.String("only", "", "measure this part alone: spawns, files, audits, kills, memory, startup, egress or web")
 	child := flag.String("child", "", "internal: run one measurement in this process")
 	flag.Parse()
 	if *child != "" {
@@ -77,14 +78,22 @@ func printTable() {
 
 func report(what, floor, figure, bar string) { table = append(table, row{what, floor, figure, bar}) }
 
-// interleaved runs the functions in turns and gives the median time of each. As many
-// rounds before that are not counted: a machine that was idle is slow to begin with.
+// interleaved runs the functions in turns and gives the median time of each. The order is
+// another one in each round: what one leaves to do behind it falls on no other alone. As
+// many rounds before that are not counted: a machine that was idle is slow to begin with.
 func interleaved(rounds int, funcs ...func() error) ([]time.Duration, error) {
+	return settled(rounds, func() {}, funcs...)
+}
+
+// settled is the same, with something that is waited for before each of them and not
+// counted.
+func settled(rounds int, settle func(), funcs ...func() error) ([]time.Duration, error) {
 	times := make([][]time.Duration, len(funcs))
 	for round := range 2 * rounds {
-		for i, f := range funcs {
+		for _, i := range rand.Perm(len(funcs)) {
+			settle()
 			began := time.Now()
-			if err := f(); err != nil {
+			if err := funcs[i](); err != nil {
 				return nil, err
 			}
 			if round >= rounds {
