@@ -34,6 +34,8 @@ type assembler struct {
 	// argv and envp are the addresses of the arguments that take the reaper's own
 	// vectors; zero when no call of a list has such an argument.
 	argv, envp uintptr
+	// rest is the address of the room behind a list that waits for its rest.
+	rest uintptr
 }
 
 // An arena is memory of our own for a list. It does not move, and holds no pointer
@@ -70,6 +72,10 @@ func (a *assembler) list(calls []Call) uintptr {
 	first, begin := a.next(), len(a.buf)
 	a.buf = append(a.buf, make([]byte, len(calls)*stepSize)...)
 	a.word(endOfList)
+	if n := len(calls); n > 0 && calls[n-1].awaitsRest() {
+		a.rest = a.next() - wordSize
+		a.buf = append(a.buf, make([]byte, restMax-wordSize)...)
+	}
 	for i, c := range calls {
 		at := begin + i*stepSize
 		a.step(at).nr, a.step(at).allow = c.NR, uintptr(c.Allow)
@@ -107,9 +113,11 @@ func (a *assembler) value(arg Arg) uintptr {
 	case argProgram:
 		return a.program(arg.data)
 	case argMessage:
-		return a.message(make([]byte, unix.CmsgSpace(int(arg.n)*4)))
+		return a.message(a.bytes(make([]byte, wordSize)), 1, make([]byte, unix.CmsgSpace(int(arg.n)*4)))
+	case argRest:
+		return a.message(a.rest, restMax, make([]byte, unix.CmsgSpace(int(arg.n)*4)))
 	case argHandover:
-		return a.message(unix.UnixRights(int(arg.n)))
+		return a.message(a.bytes(make([]byte, wordSize)), 1, unix.UnixRights(int(arg.n)))
 	}
 	return 0
 }
@@ -142,14 +150,13 @@ func (a *assembler) program(instructions []byte) uintptr {
 	return header
 }
 
-// message appends a struct msghdr with control messages and what it points to.
-func (a *assembler) message(control []byte) uintptr {
-	content := a.bytes(make([]byte, wordSize))
+// message appends a struct msghdr, with control messages, for so many bytes at an address.
+func (a *assembler) message(content uintptr, length int, control []byte) uintptr {
 	size := len(control)
 	beside := a.bytes(control)
 	parts := a.next()
 	a.word(uint64(content))
-	a.word(1)
+	a.word(uint64(length))
 	header := a.next()
 	for _, w := range [...]uint64{0, 0, uint64(parts), 1, uint64(beside), uint64(size), 0} {
 		a.word(w)

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -58,6 +59,9 @@ const (
 	argMessage
 	// argHandover is the address of a message of one byte that descriptor n goes with.
 	argHandover
+	// argRest is the address of a message with room for n descriptors and, behind the
+	// list that it is in, for the rest of that.
+	argRest
 )
 
 // named is a number that is shown by its name.
@@ -84,6 +88,14 @@ func program(f seccomp.Filter) Arg {
 
 // message is where a received message with so many descriptors goes; nobody reads it.
 func message(descriptors int) Arg { return Arg{kind: argMessage, n: uintptr(descriptors)} }
+
+// rest is a message that brings the rest of the list, and descriptors.
+func rest(descriptors int) Arg { return Arg{kind: argRest, n: uintptr(descriptors)} }
+
+// awaitsRest reports whether more of its list comes with what the call receives.
+func (c Call) awaitsRest() bool {
+	return slices.ContainsFunc(c.Args, func(a Arg) bool { return a.kind == argRest })
+}
 
 // handover is a message that a descriptor goes with.
 func handover(fd int) Arg { return Arg{kind: argHandover, n: uintptr(fd)} }
@@ -131,6 +143,8 @@ func (a Arg) String() string {
 		return "envp"
 	case argHandover:
 		return fmt.Sprintf("message with descriptor %d", a.n)
+	case argRest:
+		return fmt.Sprintf("the rest of the list and %d descriptors", a.n)
 	case argMessage:
 		return fmt.Sprintf("message of %d descriptors", a.n)
 	}

@@ -20,11 +20,11 @@ func warmCell(t *testing.T, change func(*trial, string)) (*trial, *Spares, strin
 	t.Helper()
 	r, s := isolated(t), &Spares{}
 	t.Cleanup(s.Close)
-	if r.compile(t).shape.memory == memoryCgroup2 {
-		r.host = r.host.WithoutMemory() // a process is born in such a cgroup: no spare suits
-	}
 	dir := filepath.Dir(r.marker)
 	change(r, dir)
+	if plan := r.compile(t); plan.warm == nil && plan.shape.memory == memoryCgroup2 {
+		r.host = r.host.WithoutMemory() // a process is born in such a cgroup: no spare suits
+	}
 	r.request.Spares = s
 	r.again(t, s)
 	return r, s, dir
@@ -158,7 +158,7 @@ func TestACellIsForItsView(t *testing.T) {
 func TestACellThatNobodyTakes(t *testing.T) {
 	r, s, _ := warmCell(t, func(r *trial, _ string) { r.shell(t, "true") })
 	cell := s.free[0]
-	if cell.end == nil || cell.mounts == nil {
+	if cell.end == nil || cell.own.mounts == nil {
 		t.Fatal("it would wait for ever, or its mounts go with the last of its processes")
 	}
 	s.forget(cell)

@@ -37,7 +37,7 @@ func startHelper(e errand) (*helper, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &helper{starter: starter{control: -1, status: -1, hand: -1}, list: e.list, pidfd: -1}
+	h := &helper{starter: *newStarter(Plan{}), list: e.list, pidfd: -1}
 	ends, err := h.tell()
 	if err == nil {
 		place := append(ends, e.place...)

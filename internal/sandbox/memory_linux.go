@@ -354,7 +354,7 @@ func (s *starter) memoryLimit() int64 {
 	if s.plan.memory == memoryUnheld {
 		return 0
 	}
-	return s.request.Grant.Limits.Memory
+	return s.plan.shape.limits.Memory
 }
 
 // bound takes a cgroup for the memory of the call, if that is what the plan says. It

@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -46,11 +45,9 @@ type Plan struct {
 	follow    bool      // the start is waited for, and the end told at once
 	direct    bool      // no reaper: the command is our own child
 	block     block     // what the reaper is told
-	// warm is what a spare reaper is told, and its list before the fork; empty where none
-	// will do. One for key does.
-	warm       block
-	warmBefore []Call
-	key        shape
+	// warm is what a spare reaper is told; nil where none will do. One for key does.
+	warm *warmStart
+	key  shape
 	// ahead is what a spare has done of Own before there is a call, and then the rest.
 	ahead, then []Call
 	keepsStore  bool // the rest needs the private file system
@@ -110,37 +107,28 @@ func compile(s shape, v view) (Plan, error) {
 		}
 	}
 	if !p.direct {
-		p.waits = s.copied && s.follow
+		p.waits = s.waitsForStart()
 		p.Before = s.reaperBefore()
 		p.After = s.reaperAfter()
 	}
 	if p.Containment == Cgroup {
 		p.End = []Call{{Name: "kill the cgroup", NR: unix.SYS_WRITE, Args: []Arg{number(reaperKillFD), text("1"), number(1)}, Allow: AnyError}}
 	}
-	p.Command = append(s.first(p.direct), s.commandCalls()...)
+	p.Command = slices.Concat(s.first(p.direct), s.restrained(), s.calledFor())
 	if !p.direct {
-		p.Command = append(p.Command,
-			Call{Name: "note the time", NR: unix.SYS_CLOCK_GETTIME, Args: []Arg{number(unix.CLOCK_MONOTONIC), number(s.notedAt())}},
-			execute(s.script, reaperArgv(), reaperEnvp()))
+		p.Command = append(p.Command, s.noteTime(), execute(s.script, reaperArgv(), reaperEnvp()))
 	}
 	var err error
 	if p.Report, err = s.report(); err != nil || p.direct {
 		return p, err
 	}
-	if p.block, err = p.told(s); err != nil || !s.suitsSpare() {
+	if p.block, err = p.told(s); err != nil || !s.suitsSpare(v) {
 		return p, err
 	}
-	if p.apart && !v.suitsCell(s.own.uid == 0) {
-		return p, nil
-	}
-	p.key, p.keepsStore = s.key(), v.keepsStore()
-	p.warmBefore = append(p.takesOver(), p.Before...)
-	told := p
-	told.Before = p.warmBefore
-	p.warm, err = told.told(s)
-	if errors.Is(err, errBlockTooLarge) {
-		p.warm, p.warmBefore, err = block{}, nil, nil // a process of its own has its tree of files made before
-	}
+	p.keepsStore = v.keepsStore()
+	s.prepared = p.apart && !v.covered()
+	p.key = s.key()
+	p.warm, err = p.warmStart(s)
 	return p, err
 }
 
@@ -168,6 +156,7 @@ func (p Plan) told(s shape) (block, error) {
 func (s shape) howToFork() uintptr {
 	switch {
 	case s.copied: // what is refused to us is refused to the reaper
+	case s.prepared: // the reaper does what it has to meanwhile
 	case s.containment != Subreaper:
 		return uintptr(unix.SIGCHLD | unix.CLONE_VM | unix.CLONE_VFORK)
 	case s.follow:
@@ -177,7 +166,10 @@ func (s shape) howToFork() uintptr {
 }
 
 // forksCopy reports whether the command's process has a copy of the reaper's memory.
-func (s shape) forksCopy() bool { return s.copied || s.containment == Subreaper }
+func (s shape) forksCopy() bool { return s.copied || s.prepared || s.containment == Subreaper }
+
+// waitsForStart reports whether the reaper has to be told that the program was executed.
+func (s shape) waitsForStart() bool { return s.follow && (s.copied || s.prepared) }
 
 // first has the kernel look here, before it looks at us, for somebody to kill when
 // memory runs out: whatever the call's own limit, a cgroup around us or the machine may
@@ -326,14 +318,16 @@ func (s shape) reaperBefore() []Call {
 func ownSession(name string) Call { return Call{Name: name, NR: unix.SYS_SETSID} }
 
 func (s shape) reaperAfter() []Call {
-	calls := []Call{
-		{Name: "let go of the streams", NR: unix.SYS_CLOSE_RANGE, Args: []Arg{number(0), number(2), number(0)}},
-		{Name: "let go of the program", NR: unix.SYS_CLOSE, Args: []Arg{number(reaperProgramFD)}},
+	calls := []Call{shut("let go of the streams", 0, 2)}
+	if s.prepared {
+		calls = append(calls, Call{Name: "let go of the call", NR: unix.SYS_CLOSE, Args: []Arg{number(reaperCallFD)}})
+	} else {
+		calls = append(calls, Call{Name: "let go of the program", NR: unix.SYS_CLOSE, Args: []Arg{number(reaperProgramFD)}})
 	}
 	if s.isolates() {
 		calls = append(calls, Call{Name: "let go of the machine's /proc", NR: unix.SYS_CLOSE, Args: []Arg{number(reaperProcFD)}})
 	}
-	if s.copied && s.follow {
+	if s.waitsForStart() {
 		calls = append(calls, waitForStart()...)
 	}
 	return calls
@@ -350,32 +344,44 @@ func waitForStart() []Call {
 	}
 }
 
-// commandCalls is what happens in the command's own process before the program is
-// executed: the limits of level 0, the drop of privilege, and what level 1 adds.
-func (s shape) commandCalls() []Call {
-	calls := []Call{ownSession("own session")}
-	if s.terminal {
-		calls = append(calls, Call{Name: "controlling terminal", NR: unix.SYS_IOCTL, Args: []Arg{number(0), number(unix.TIOCSCTTY), number(0)}})
+// restrained is what happens in the command's own process, whatever the command: its own
+// session, the drop of privilege, and what level 1 adds.
+func (s shape) restrained() []Call {
+	calls := []Call{
+		ownSession("own session"),
+		{Name: "umask", NR: unix.SYS_UMASK, Args: []Arg{number(0o077)}},
+		{Name: "nice", NR: unix.SYS_SETPRIORITY, Args: []Arg{number(unix.PRIO_PROCESS), number(0), number(0)}, Allow: unix.EACCES},
 	}
-	calls = append(calls,
-		Call{Name: "umask", NR: unix.SYS_UMASK, Args: []Arg{number(0o077)}},
-		Call{Name: "nice", NR: unix.SYS_SETPRIORITY, Args: []Arg{number(unix.PRIO_PROCESS), number(0), number(0)}, Allow: unix.EACCES},
-	)
 	if s.keyrings {
 		calls = append(calls, Call{Name: "own session keyring", NR: unix.SYS_KEYCTL, Args: []Arg{number(unix.KEYCTL_JOIN_SESSION_KEYRING), number(0)}})
 	}
-	calls = append(calls, s.limitCalls()...)
 	if s.id.change {
 		calls = append(calls, dropCalls(s.id, s.ownUsers)...)
 	}
+	calls = append(calls, Call{Name: "unblock signals", NR: unix.SYS_RT_SIGPROCMASK, Args: []Arg{number(sigSetMask), signalSet(), number(0), number(8)}})
+	return append(calls, s.confine()...)
+}
+
+// calledFor is what follows from the call alone, in a process that has given up all it has
+// to. An identity that was taken can perhaps not work in the directory it was put into.
+func (s shape) calledFor() []Call {
+	var calls []Call
+	if s.id.change {
+		calls = append(calls, Call{Name: stepReadDir, NR: unix.SYS_FACCESSAT, Args: []Arg{number(unix.AT_FDCWD), text("."), number(unix.R_OK | unix.X_OK)}})
+	}
+	if s.terminal {
+		calls = append(calls, Call{Name: "controlling terminal", NR: unix.SYS_IOCTL, Args: []Arg{number(0), number(unix.TIOCSCTTY), number(0)}})
+	}
+	calls = append(calls, s.limitCalls()...)
 	if s.ownUsers {
 		calls = append(calls, s.limit("process count", unix.RLIMIT_NPROC, s.processLimit())...)
 	}
-	calls = append(calls,
-		Call{Name: "unblock signals", NR: unix.SYS_RT_SIGPROCMASK, Args: []Arg{number(sigSetMask), signalSet(), number(0), number(8)}},
-		closeOnExec(3),
-	)
-	return append(calls, s.confine()...)
+	return append(calls, closeOnExec(3))
+}
+
+// noteTime is the last but one.
+func (s shape) noteTime() Call {
+	return Call{Name: "note the time", NR: unix.SYS_CLOCK_GETTIME, Args: []Arg{number(unix.CLOCK_MONOTONIC), number(s.notedAt())}}
 }
 
 // processLimit counts the reaper too where it lives in the same user namespace.
@@ -386,9 +392,8 @@ func (s shape) processLimit() int64 {
 	return s.limits.Pids
 }
 
-// dropCalls changes to the identity, in its user namespace if it has one, and makes sure
-// that it can still work in the directory it was put into. Nobody but root may enter the
-// namespace; what that gives is gone when the program is executed.
+// dropCalls changes to the identity, in its user namespace if it has one. Nobody but root
+// may enter the namespace; what that gives is gone when the program is executed.
 func dropCalls(id identity, ownUsers bool) []Call {
 	u, g := number(id.uid), number(id.gid)
 	calls := []Call{{Name: "give up groups", NR: unix.SYS_SETGROUPS, Args: []Arg{number(0), number(0)}}}
@@ -398,7 +403,6 @@ func dropCalls(id identity, ownUsers bool) []Call {
 	return append(calls,
 		Call{Name: "become the group", NR: unix.SYS_SETRESGID, Args: []Arg{g, g, g}},
 		Call{Name: "become the user", NR: unix.SYS_SETRESUID, Args: []Arg{u, u, u}},
-		Call{Name: stepReadDir, NR: unix.SYS_FACCESSAT, Args: []Arg{number(unix.AT_FDCWD), text("."), number(unix.R_OK | unix.X_OK)}},
 	)
 }
 

@@ -221,12 +221,18 @@ func (p *Process) goOn() {
 	if p.plan.Containment != Subreaper {
 		return
 	}
-	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(p.status), Events: unix.POLLIN}}, int(backstopTime.Milliseconds()))
-		if n > 0 || err != nil && err != unix.EINTR {
-			return
-		}
+	for !readable(p.status, backstopTime) {
 		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // ESRCH: it has ended
+	}
+}
+
+// readable waits until there is something to read, or no more will come.
+func readable(fd int, within time.Duration) bool {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(within.Milliseconds()))
+		if err != unix.EINTR {
+			return n > 0 || err != nil
+		}
 	}
 }
 
@@ -258,11 +264,13 @@ func (p *Process) stepName(r record) string {
 }
 
 // next reads one record.
-func (p *Process) next() (record, error) {
+func (p *Process) next() (record, error) { return readRecord(p.status) }
+
+func readRecord(status int) (record, error) {
 	var r record
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r))
 	for {
-		n, err := unix.Read(p.status, b) // a record is written at once
+		n, err := unix.Read(status, b) // a record is written at once
 		switch {
 		case err == unix.EINTR:
 			continue

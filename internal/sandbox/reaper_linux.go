@@ -36,7 +36,8 @@ const (
 	reaperSignalFD  = 15
 	reaperWaitFD    = 16 // ends of a pipe that tells the reaper of the start, see waitForStart
 	reaperHoldFD    = 17
-	firstSpareFD    = 18
+	reaperCallFD    = 18 // where the command's process waits for the call, where it is there before
+	firstSpareFD    = 19
 )
 
 // Where things stand in the reaper's memory. All addresses load with one instruction
@@ -63,8 +64,10 @@ const (
 	scratchSize = 4096
 	// blockMax bounds a block, by what a pipe takes without a reader and by the
 	// scratch behind it.
-	blockMax      = 32 << 10
-	usualBlock    = 4 << 10
+	blockMax   = 32 << 10
+	usualBlock = 4 << 10
+	// restMax bounds the rest of a list.
+	restMax       = 16 << 10
 	reaperScratch = reaperBase + blockMax
 )
 
@@ -109,6 +112,7 @@ const (
 	recordFailed  = 1 // a: index of the step (all ones: fork), b: error, c: list
 	recordStarted = 2 // the program has been executed, unless recordFailed came before
 	recordExited  = 3 // a: wait status, b: 1 when nothing else is left
+	recordReady   = 4 // the command's process waits for the call
 )
 
 // reaperLists are the calls of a block.
@@ -128,6 +132,18 @@ type block struct {
 	// argv and envp are the addresses that receive the vectors of the command, unused
 	// one that receives what nobody asks for.
 	argv, envp, unused uintptr
+	// rest is where the rest of a list goes, zero where none waits for it.
+	rest uintptr
+}
+
+// restOf lays the rest of the list out that the block waits with.
+func (b block) restOf(calls []Call) ([]byte, error) {
+	a := assembler{base: b.rest, buf: make([]byte, 0, usualBlock)}
+	a.list(calls)
+	if len(a.buf) > restMax {
+		return nil, errBlockTooLarge
+	}
+	return a.buf, nil
 }
 
 // encode lays the block out.
@@ -160,7 +176,7 @@ func (l reaperLists) encode() (block, error) {
 	}
 	b.size = uint64(len(a.buf))
 	copy(a.buf, unsafe.Slice((*byte)(unsafe.Pointer(&b)), header))
-	return block{a.buf, a.argv, a.envp, unused}, nil
+	return block{a.buf, a.argv, a.envp, unused, a.rest}, nil
 }
 
 // with gives the block with the vectors of the command in it, for a reaper that was

@@ -25,6 +25,7 @@ type shape struct {
 	victim      bool // the kernel can be had to kill the command before the runtime
 	keyrings    bool
 	most        hardLimits
+	prepared    bool // the command's process is there before the call, see [warmStart]
 
 	restraint
 	view string // what is seen at level 2, printed

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox/landlock"
 )
 
 // Start has a new process run the plan and then the command. The ends in stdio stay
@@ -27,7 +28,8 @@ func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Proces
 			return nil, err
 		}
 	}
-	s := &starter{plan: p, request: r, stdio: stdio, began: monotonic(), control: -1, status: -1, hand: -1}
+	s := newStarter(p)
+	s.request, s.stdio, s.began = r, stdio, monotonic()
 	defer s.closeLent()
 	proc, err := s.start(ctx, h)
 	if err != nil {
@@ -67,54 +69,24 @@ type starter struct {
 	ways    []Way     // out of the network namespace
 	copies  []Copy    // of what can be written
 	hand    int       // where these are handed over, or -1
-	rules   int       // the ruleset of level 1, or zero
+
+	rules *landlock.Ruleset // of level 1, or nil
+
+	// Of a spare in which the command's process waits: where it does, or -1, and the root
+	// of its room.
+	call int
+	root *os.File
+}
+
+func newStarter(p Plan) *starter {
+	return &starter{plan: p, control: -1, status: -1, hand: -1, call: -1}
 }
 
 func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
-	place := []placement{
-		{fdOf(s.stdio.Stdin), 0},
-		{fdOf(s.stdio.Stdout), 1},
-		{fdOf(s.stdio.Stderr), 2},
-		{fdOf(s.request.Program.file), reaperProgramFD},
-	}
-	born := -1
-	if s.plan.Containment == Cgroup {
-		group, err := h.cgroups.take(s.memoryLimit())
-		if err != nil {
-			return nil, err
-		}
-		s.group = group
-		place = append(place, placement{fdOf(group.kill), reaperKillFD})
-		born = fdOf(group.dir)
-	}
-	if s.plan.rules != nil {
-		rules, err := h.rules.Take(*s.plan.rules)
-		if err != nil {
-			return nil, err
-		}
-		defer rules.Close()
-		s.rules = rules.FD()
-		place = append(place, placement{s.rules, reaperRulesFD})
-	}
-	if s.plan.users {
-		users, err := h.users.take(account{s.plan.UID, s.plan.GID})
-		if err != nil {
-			return nil, err
-		}
-		s.users = users
-		place = append(place, placement{fdOf(users), reaperUsersFD})
-	}
-	memory, born, err := s.bound(born, h)
-	if err != nil {
-		return nil, err
-	}
 	if err := s.guardFor(); err != nil {
 		return nil, err
 	}
-	if place, err = s.openHand(place); err != nil {
-		return nil, err
-	}
-	pid, pidfd, err := s.firstProcess(ctx, h, place, memory, born)
+	pid, pidfd, err := s.firstProcess(ctx, h)
 	if err != nil {
 		reapFailed(pidfd)
 		return nil, err
@@ -150,8 +122,27 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 
 // firstProcess gives the first process of the call, which is on its way: a spare one, or
 // a new one.
-func (s *starter) firstProcess(ctx context.Context, h Host, place []placement, memory []Call, born int) (pid, pidfd int, err error) {
-	if r := s.spare(); r != nil && s.instruct(r) {
+func (s *starter) firstProcess(ctx context.Context, h Host) (pid, pidfd int, err error) {
+	r := s.spare()
+	if r != nil && r.key.prepared {
+		if s.instruct(r) {
+			return r.pid, r.pidfd, nil
+		}
+		r = nil
+	}
+	place, memory, born, err := s.equip([]placement{
+		{fdOf(s.stdio.Stdin), 0},
+		{fdOf(s.stdio.Stdout), 1},
+		{fdOf(s.stdio.Stderr), 2},
+		{fdOf(s.request.Program.file), reaperProgramFD},
+	}, h)
+	switch {
+	case err != nil && r != nil:
+		r.close()
+		fallthrough
+	case err != nil:
+		return -1, -1, err
+	case r != nil && s.instruct(r):
 		return r.pid, r.pidfd, nil
 	}
 	if s.plan.apart {
@@ -182,6 +173,36 @@ func (s *starter) firstProcess(ctx context.Context, h Host, place []placement, m
 	return spawn(ctx, s.namespaces(), born, list)
 }
 
+// equip takes what a call of the plan lives in, and adds its descriptors. It gives the
+// calls by which the process enters it, and the cgroup to be born in.
+func (s *starter) equip(place []placement, h Host) (all []placement, enter []Call, born int, err error) {
+	born = -1
+	if s.plan.Containment == Cgroup {
+		if s.group, err = h.cgroups.take(s.memoryLimit()); err != nil {
+			return nil, nil, born, err
+		}
+		place = append(place, placement{fdOf(s.group.kill), reaperKillFD})
+		born = fdOf(s.group.dir)
+	}
+	if s.plan.rules != nil {
+		if s.rules, err = h.rules.Take(*s.plan.rules); err != nil {
+			return nil, nil, born, err
+		}
+		place = append(place, placement{s.rules.FD(), reaperRulesFD})
+	}
+	if s.plan.users {
+		if s.users, err = h.users.take(account{s.plan.UID, s.plan.GID}); err != nil {
+			return nil, nil, born, err
+		}
+		place = append(place, placement{fdOf(s.users), reaperUsersFD})
+	}
+	if enter, born, err = s.bound(born, h); err != nil {
+		return nil, nil, born, err
+	}
+	place, err = s.openHand(place)
+	return place, enter, born, err
+}
+
 // monotonic reads the clock that the command's process reads, too.
 func monotonic() time.Duration {
 	var t unix.Timespec
@@ -206,6 +227,11 @@ func (s *starter) reaperPipes() ([]placement, error) {
 	if !s.plan.waits {
 		return place, nil
 	}
+	return s.startPipe(place)
+}
+
+// startPipe makes the pipe that ends when the program is executed.
+func (s *starter) startPipe(place []placement) ([]placement, error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return nil, err
@@ -329,6 +355,10 @@ func reapFailed(pidfd int) {
 func (s *starter) closeLent() {
 	closeFDs(s.lent...)
 	s.lent = nil
+	if s.rules != nil {
+		s.rules.Close()
+		s.rules = nil
+	}
 }
 
 func closeFDs(fds ...int) {
@@ -340,7 +370,7 @@ func closeFDs(fds ...int) {
 }
 
 func (s *starter) closeOwn() {
-	closeFDs(s.control, s.status, s.hand)
+	closeFDs(s.control, s.status, s.hand, s.call)
 	closeWays(s.ways)
 	for _, c := range s.copies {
 		c.Close()
@@ -349,7 +379,7 @@ func (s *starter) closeOwn() {
 	if s.guard != nil {
 		s.guard.close() // nothing of the command has run
 	}
-	for _, f := range []*os.File{s.users, s.net, s.mounts} {
+	for _, f := range []*os.File{s.users, s.net, s.mounts, s.root} {
 		if f != nil {
 			f.Close()
 		}

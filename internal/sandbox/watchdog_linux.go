@@ -40,7 +40,7 @@ func (w *watchdog) start(kill *os.File, home string) error {
 	if err != nil {
 		return err
 	}
-	s := &starter{control: -1, status: -1, hand: -1}
+	s := newStarter(Plan{})
 	defer s.closeLent()
 	if err := s.pipe(&s.control, toChild, unix.O_NONBLOCK); err != nil {
 		return err
