@@ -71,9 +71,9 @@ type Record struct {
 	QueueMs    *int64          `json:"queueMs,omitempty"`
 	PolicyHash string          `json:"policyHash,omitempty"`
 	Sandbox    *durward.Report `json:"sandbox,omitempty"`
-	// Network says where a command with an allowlist went. Each target that it was
-	// refused has an event of its own, too: "network.refused", with its host and port, the
-	// rule, and how often.
+	// Network says where a command with an allowlist went. What it was refused is in
+	// events before that, too: "network.refused", with the host and port, the rule, and how
+	// often. One without host and rule counts what was refused beside the list.
 	Network *durward.Traffic `json:"network,omitempty"`
 	Host    string           `json:"host,omitempty"`
 	Port    int64            `json:"port,omitempty"`

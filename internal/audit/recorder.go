@@ -42,7 +42,8 @@ func (l *Log) Outcome(c durward.Call, d durward.Decision, result durward.Result,
 	return l.write(r, -1)
 }
 
-// Refused records that a command was kept from a host, before the outcome of its call.
+// Refused records that a command was kept from a host, between the intent and the outcome
+// of its call.
 func (l *Log) Refused(c durward.Call, d durward.Decision, to durward.Contact) error {
 	r := l.describe(Event, c, d)
 	r.Cause, r.Decision, r.Rule, r.Where = "network.refused", "deny", to.Rule, ""

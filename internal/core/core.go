@@ -75,6 +75,15 @@ type Opener interface {
 	Open(ctx context.Context, events durward.Events) (durward.Session, error)
 }
 
+// A Refuser is a Prepared that keeps what it runs from hosts.
+type Refuser interface {
+	// OnRefused names who is told of each refusal. It is called before Run and Open. tell
+	// comes when a host is refused and before the command hears of it, with Times 1, from
+	// any goroutine, and no more once Run or the session's Wait has returned. The traffic of
+	// the result counts each refusal too.
+	OnRefused(tell func(to durward.Contact))
+}
+
 // A Recorder keeps the record of every call. A method returns when the record is
 // written; an error of kind Unavailable refuses the call. All methods may be called
 // concurrently.
@@ -83,8 +92,9 @@ type Recorder interface {
 	Deny(c durward.Call, d durward.Decision) error
 	// Intent records a call that is about to have its first effect.
 	Intent(c durward.Call, d durward.Decision) error
-	// Refused records that a command was kept from a host. It comes before the outcome of
-	// the call.
+	// Refused records that a command was kept from a host, or so many times from it, between
+	// the intent and the outcome of the call. Without host and rule it counts what was
+	// refused beside the targets that are listed.
 	Refused(c durward.Call, d durward.Decision, to durward.Contact) error
 	// Outcome records how such a call ended, before it is answered.
 	Outcome(c durward.Call, d durward.Decision, r durward.Result, err error) error

@@ -19,6 +19,7 @@ type job struct {
 	tool     durward.Tool
 	decision durward.Decision
 	prepared Prepared
+	told     refusals
 
 	began    time.Time
 	queued   time.Duration
@@ -74,6 +75,9 @@ func (j *job) decide() (err error) {
 		return j.located(err)
 	}
 	j.prepared, err = engine.Prepare(j.ctx, j.tool, j.call, j.decision.Grant)
+	if refuser, ok := j.prepared.(Refuser); ok {
+		refuser.OnRefused(j.refused)
+	}
 	return j.located(err)
 }
 
@@ -233,27 +237,17 @@ func (j *job) end(result durward.Result, err error) (durward.Result, error) {
 	if !j.admitted.IsZero() {
 		result.Took = time.Since(j.admitted)
 	}
-	failed := j.refusals(result.Network)
-	if failed == nil {
-		failed = j.runtime.recorder.Outcome(j.call, j.decision, result, err)
+	lost := j.recordRefusals(result.Network)
+	if lost != nil {
+		err = unrecorded(lost, err)
 	}
-	if failed != nil {
-		return durward.Result{}, unrecorded(failed, errors.Join(err, result.Discard()))
+	if failed := j.runtime.recorder.Outcome(j.call, j.decision, result, err); failed != nil {
+		lost, err = failed, unrecorded(failed, err)
+	}
+	if lost != nil {
+		return durward.Result{}, errors.Join(err, result.Discard())
 	}
 	return result, err
-}
-
-// refusals records where a command was not let.
-func (j *job) refusals(t *durward.Traffic) error {
-	if t == nil {
-		return nil
-	}
-	for _, to := range t.Refused {
-		if err := j.runtime.recorder.Refused(j.call, j.decision, to); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (j *job) leave() {

@@ -34,8 +34,10 @@ type Script struct {
 	// OnOpen starts a session. Without it the engine has none.
 	OnOpen func(ctx context.Context, c durward.Call, events durward.Events) (durward.Session, error)
 	// OnPlan says what would be run. Without it the engine does not.
-	OnPlan  func() core.Plan
-	OnClose func() error
+	OnPlan func() core.Plan
+	// OnRefused is given who is to be told of refusals.
+	OnRefused func(tell func(durward.Contact))
+	OnClose   func() error
 }
 
 // Enforces gives Holds.
@@ -83,6 +85,12 @@ func (p *scriptPrepared) Close() (err error) {
 		p.closed.Do(func() { err = p.script.OnClose() })
 	}
 	return err
+}
+
+func (p *scriptPrepared) OnRefused(tell func(durward.Contact)) {
+	if p.script.OnRefused != nil {
+		p.script.OnRefused(tell)
+	}
 }
 
 type scriptPlanner struct{ *scriptPrepared }

@@ -52,6 +52,7 @@ type memoryRecord struct {
 	Limits     *durward.Limits `json:"limits,omitempty"`
 	Host       string          `json:"host,omitempty"`
 	Port       uint16          `json:"port,omitempty"`
+	Times      int             `json:"times,omitempty"`
 }
 
 // Deny keeps a denial.
@@ -70,6 +71,7 @@ func (m *Memory) Refused(c durward.Call, d durward.Decision, to durward.Contact)
 	r := newMemoryRecord(PhaseEvent, c, d)
 	r.Decision, r.Limits = "deny", nil
 	r.Cause, r.Host, r.Port = durward.Outcome("network.refused"), to.Host, to.Port
+	r.Times = to.Times
 	return m.add(r)
 }
 

@@ -62,7 +62,16 @@ var recorderRules = []rule[Book]{
 		records := b.Records(t)
 		last := records[len(records)-1]
 		checkNames(t, last, c)
-		checkSays(t, last, Record{"phase": PhaseEvent, "cause": "network.refused", "decision": "deny", "rule": "network.allow", "host": "db.example", "port": 5432})
+		checkSays(t, last, Record{"phase": PhaseEvent, "cause": "network.refused", "decision": "deny", "rule": "network.allow", "host": "db.example", "port": 5432, "times": 3})
+		if err := b.Recorder.Refused(c, permission(), durward.Contact{Times: 7}); err != nil {
+			t.Fatal(err)
+		}
+		records = b.Records(t)
+		last = records[len(records)-1]
+		checkSays(t, last, Record{"phase": PhaseEvent, "cause": "network.refused", "decision": "deny", "times": 7})
+		if last["rule"] != nil || last["host"] != nil {
+			t.Errorf("what is not listed has a target: %v", last)
+		}
 	}},
 	{"an outcome has one of the closed words", func(t testing.TB, b Book) {
 		for i, end := range endings {

@@ -116,6 +116,13 @@ func (x expanded) Run(ctx context.Context) (durward.Result, error) {
 	return result, discreet(err)
 }
 
+// OnRefused passes it on.
+func (x expanded) OnRefused(tell func(to durward.Contact)) {
+	if refuser, ok := x.Prepared.(core.Refuser); ok {
+		refuser.OnRefused(tell)
+	}
+}
+
 // discreet gives an error without its cause, which may name what the call holds.
 func discreet(err error) error {
 	e := durward.AsError(err)

@@ -100,3 +100,41 @@ func TestProgramsLieInTheSite(t *testing.T) {
 		}
 	}
 }
+
+// An expanding spec carries calls with a value in them.
+type expanding struct{ spec }
+
+func (expanding) Carry(c durward.Call) (durward.Call, error) {
+	c.Argv = append(c.Argv, "value")
+	return c, nil
+}
+
+// A warden keeps what it runs from a host.
+type warden struct{ silent }
+
+func (*warden) OnRefused(tell func(durward.Contact)) {
+	tell(durward.Contact{Host: "evil.test", Times: 1})
+}
+
+type wardens struct{ programs }
+
+func (w *wardens) Prepare(context.Context, durward.Tool, durward.Call, durward.Grant) (core.Prepared, error) {
+	return &warden{silent{&w.programs}}, nil
+}
+
+// Also of a call that holds values of variables it is told where it is not let.
+func TestRefusalsOfExpandedCallsAreTold(t *testing.T) {
+	for _, s := range []Spec{spec{"/"}, expanding{spec{"/"}}} {
+		e := &Engine{Programs: &wardens{}}
+		prepared, err := e.Prepare(t.Context(), durward.Tool{Spec: s}, durward.Call{Argv: []string{"x"}}, durward.Grant{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prepared.Close()
+		told := 0
+		prepared.(core.Refuser).OnRefused(func(durward.Contact) { told++ })
+		if told != 1 {
+			t.Errorf("%T: told %d times", s, told)
+		}
+	}
+}

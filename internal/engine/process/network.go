@@ -16,7 +16,7 @@ func (r *run) openNetwork() error {
 	if err != nil {
 		return err // which the policy had refused
 	}
-	r.egress = egress.New(egress.Options{Dialer: dialer, RequireSNI: r.grant.Network.RequireSNI})
+	r.egress = egress.New(egress.Options{Dialer: dialer, RequireSNI: r.grant.Network.RequireSNI, Event: r.tellRefused})
 	for _, w := range ways {
 		if w.Target == (netguard.Target{}) {
 			r.egress.Serve(w)
@@ -25,6 +25,14 @@ func (r *run) openNetwork() error {
 		r.egress.ServePair(w, w.Target)
 	}
 	return nil
+}
+
+// tellRefused passes a refusal on to who records it.
+func (r *run) tellRefused(e egress.Event) {
+	if e.Allowed || r.refused == nil {
+		return
+	}
+	r.refused(durward.Contact{Host: string(e.Host), Port: e.Port, Rule: string(e.Rule), Times: 1})
 }
 
 // closeNetwork ends what goes through them, and keeps what there was.

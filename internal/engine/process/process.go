@@ -126,6 +126,7 @@ type prepared struct {
 	request sandbox.Request
 	plan    sandbox.Plan
 	scratch privateDir
+	refused func(durward.Contact) // told of each; may be nil
 }
 
 func (p *prepared) open(ctx context.Context) error {
@@ -152,6 +153,9 @@ func (p *prepared) open(ctx context.Context) error {
 	p.plan, err = sandbox.Compile(ctx, p.request, p.host)
 	return err
 }
+
+// OnRefused names who is told where the command is not let.
+func (p *prepared) OnRefused(tell func(to durward.Contact)) { p.refused = tell }
 
 // Program is the physical path of the program.
 func (p *prepared) Program() string { return p.request.Program.Path }

@@ -52,7 +52,8 @@ type Options struct {
 	// name that was asked for.
 	RequireSNI bool
 	// Event is told of every connection and every request that was judged, once, from any
-	// goroutine. It must not call Close. Nil is told nothing.
+	// goroutine. The client hears of a refusal when Event has returned, and so long nobody
+	// may be let in, either. It must not call Close. Nil is told nothing.
 	Event func(Event)
 	// Connections may be open at once. Zero means 64.
 	Connections int

@@ -27,7 +27,7 @@ const (
 // A door is what a listener leads to. Neither function closes the connection.
 type door struct {
 	serve func(net.Conn)
-	full  func(net.Conn) // when there is no room; it does not block
+	full  func(net.Conn) // when there is no room; it blocks no longer than Event does
 }
 
 func (p *Proxy) listen(l net.Listener, d door) {

@@ -79,7 +79,7 @@ func (s *scene) arrive(w *internet, one trip, a answer) {
 }
 
 // told gives what the result of the last call says of where it went. The log has to say
-// the same, with an event for each that was refused.
+// the same, with events that count each refusal once.
 func (s *scene) told(r durward.Result) string {
 	s.Helper()
 	if r.Network == nil {
@@ -87,12 +87,12 @@ func (s *scene) told(r durward.Result) string {
 		return ""
 	}
 	told := contacts(append(slices.Clone(r.Network.Allowed), r.Network.Refused...))
-	var events []durward.Contact
+	events := map[durward.Contact]int{} // by their target
 	outcome := ""
 	for _, e := range s.records() {
 		switch {
 		case e.Cause == "network.refused":
-			events = append(events, durward.Contact{Host: e.Host, Port: uint16(e.Port), Rule: e.Rule, Times: int(e.Times)})
+			events[durward.Contact{Host: e.Host, Port: uint16(e.Port), Rule: e.Rule}] += int(e.Times)
 		case e.Phase == audit.Outcome:
 			outcome = contacts(append(slices.Clone(e.Network.Allowed), e.Network.Refused...))
 		}
@@ -100,8 +100,19 @@ func (s *scene) told(r durward.Result) string {
 	if outcome != told {
 		s.Errorf("the log says %q and the result %q", outcome, told)
 	}
-	if !slices.Equal(events, r.Network.Refused) {
-		s.Errorf("the events of the log are %+v; refused were %+v", events, r.Network.Refused)
+	unlisted := 0
+	for _, times := range events {
+		unlisted += times
+	}
+	for _, c := range r.Network.Refused {
+		times := c.Times
+		c.Times = 0
+		if unlisted -= times; events[c] != times {
+			s.Errorf("the events of the log count %d of %+v; %d were refused", events[c], c, times)
+		}
+	}
+	if unlisted != r.Network.MoreRefused {
+		s.Errorf("the events of the log count %d refusals that are not listed; there were %d", unlisted, r.Network.MoreRefused)
 	}
 	if held := r.Report.Guarantees[durward.Net]; held.Held != durward.HeldKernel || held.Mode != "allowlist" {
 		s.Errorf("the report says of the network %+v", held)
