@@ -16,7 +16,7 @@ func (r *run) openNetwork() error {
 	if err != nil {
 		return err // which the policy had refused
 	}
-	r.egress = egress.New(egress.Options{Dialer: dialer, RequireSNI: r.grant.Network.RequireSNI, Event: r.tellRefused})
+	r.egress = egress.New(egress.Options{Dialer: dialer, RequireSNI: r.grant.Network.RequireSNI, Event: r.tellRefused, Room: &r.engine.room})
 	for _, w := range ways {
 		if w.Target == (netguard.Target{}) {
 			r.egress.Serve(w)

@@ -19,6 +19,7 @@ import (
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/netguard"
+	"github.com/durward/durward/internal/netguard/egress"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -47,6 +48,7 @@ type Engine struct {
 	resolver netguard.Resolver
 	spares   *sandbox.Spares // nil unless calls are to find something ready
 	later    sync.WaitGroup  // what no answer waits for
+	room     egress.Room     // for the connections of all calls
 }
 
 // New makes an Engine. It is closed when no call is running any more.

@@ -4,9 +4,13 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,5 +205,59 @@ func TestACommandEndsWhoseRefusalCannotBeRecorded(t *testing.T) {
 	}
 	if _, err := s.Wait(t.Context()); durward.ReasonOf(err) != durward.AuditUnavailable {
 		t.Errorf("the call ended with %v", err)
+	}
+}
+
+// Calls together cannot have so many connections that others could not go on.
+func TestConnectionsLeaveDescriptorsToOtherCalls(t *testing.T) {
+	const files, places = 512, 512 / 2 / 6
+	target, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts: a connection has nothing open here but for us
+	must(t, err)
+	defer target.Close()
+	at := target.Addr().String()
+	l := newLogged(t, at)
+	before := setFiles(t, files)
+	defer setFiles(t, before)
+	crowd := ask + `
+		for ((i = 0; i < 64; i++)); do
+			ask ` + at + `
+			case $code in 200) open=$((open + 1)) ;; 503) full=$((full + 1)); exec {conn}>&- ;; *) echo "got $code" ;; esac
+		done
+		echo "open $((open)) full $((full)) all"; read -r _`
+	first, second := l.open(crowd), l.open(crowd)
+	for _, k := range []*talk{first, second} {
+		k.until(" all\n")
+	}
+	var open, full [2]int
+	for i, k := range []*talk{first, second} {
+		if _, err := fmt.Sscanf(k.said, "open %d full %d", &open[i], &full[i]); err != nil || open[i]+full[i] != 64 {
+			t.Errorf("it said %q", k.said)
+		}
+	}
+	if open[0]+open[1] != places {
+		t.Errorf("%v connections are open; there is room for %d", open, places)
+	}
+	for range 32 {
+		f, err := os.Open("/etc/hostname")
+		must(t, err)
+		defer f.Close()
+	}
+	if r, err := l.Do(t.Context(), l.bash("cat /etc/hostname >/dev/null && echo done")); err != nil || string(r.Stdout.Bytes()) != "done\n" {
+		t.Errorf("another call: %v, %q, %q", err, r.Stdout.Bytes(), r.Stderr.Bytes())
+	}
+	// Who comes when there is room again finds it.
+	must(t, errors.Join(first.Close(), second.Close()))
+	for _, k := range []*talk{first, second} {
+		r, _ := k.Wait(t.Context()) // it was cancelled
+		told := slices.ContainsFunc(r.Network.Refused, func(c durward.Contact) bool { return c.Rule == "maxConnectionsOfAll" })
+		if !told {
+			t.Errorf("the result has %+v", r.Network)
+		}
+	}
+	if r, err := l.Do(t.Context(), l.bash(ask+"ask "+at+"; echo $code")); err != nil || string(r.Stdout.Bytes()) != "200\n" {
+		t.Errorf("afterwards: %v, %q", err, r.Stdout.Bytes())
+	}
+	if !slices.ContainsFunc(l.records(), func(r audit.Record) bool { return r.Cause == "network.refused" && r.Rule == "maxConnectionsOfAll" }) {
+		t.Error("the log has no refusal for want of room")
 	}
 }

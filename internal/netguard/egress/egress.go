@@ -57,6 +57,8 @@ type Options struct {
 	Event func(Event)
 	// Connections may be open at once. Zero means 64.
 	Connections int
+	// Room is what the proxies of one program share. Nil is one of the proxy's own.
+	Room *Room
 
 	// Tests are in a hurry: zero means intakeTime and endedTime.
 	intake, ended time.Duration
@@ -82,6 +84,9 @@ func New(o Options) *Proxy {
 	if o.Connections <= 0 {
 		o.Connections = defaultConnections
 	}
+	if o.Room == nil {
+		o.Room = new(Room)
+	}
 	o.intake, o.ended = cmp.Or(o.intake, intakeTime), cmp.Or(o.ended, endedTime)
 	p := &Proxy{options: o, open: make(map[io.Closer]struct{})}
 	p.slots = make(chan struct{}, o.Connections)
@@ -99,8 +104,8 @@ func (p *Proxy) Serve(l net.Listener) { p.listen(l, door{serve: p.serveClient, f
 func (p *Proxy) ServePair(l net.Listener, t netguard.Target) {
 	p.listen(l, door{
 		serve: func(conn net.Conn) { p.servePair(conn, t) },
-		full: func(conn net.Conn) {
-			p.begin(t, ViaTCP).refuse(RuleConnections)
+		full: func(conn net.Conn, r Rule) {
+			p.begin(t, ViaTCP).refuse(r)
 			abort(conn)
 		},
 	})

@@ -18,6 +18,7 @@ const (
 	RuleHost        Rule = "host"                 // a host without a canonical form, or a Host field that says another
 	RuleRequest     Rule = "request"              // nothing that the proxy does, or nothing it can read
 	RuleConnections Rule = "maxConnections"       // too many open at once
+	RuleRoom        Rule = "maxConnectionsOfAll"  // too many open at once through all proxies together
 )
 
 // A Via is how a connection was asked for.

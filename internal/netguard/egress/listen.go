@@ -27,7 +27,7 @@ const (
 // A door is what a listener leads to. Neither function closes the connection.
 type door struct {
 	serve func(net.Conn)
-	full  func(net.Conn) // when there is no room; it blocks no longer than Event does
+	full  func(net.Conn, Rule) // when there is no room by that rule; it blocks no longer than Event does
 }
 
 func (p *Proxy) listen(l net.Listener, d door) {
@@ -62,38 +62,58 @@ func (p *Proxy) pause(d time.Duration) bool {
 
 // admit serves a connection if there is room.
 func (p *Proxy) admit(conn net.Conn, d door) {
-	if p.inSlot(p.slots, conn, d.serve) {
+	free, full := p.place()
+	if full != "" {
+		d.full(conn, full)
 		return
 	}
-	d.full(conn)
+	p.hold(conn, free, d.serve)
 }
 
-// inSlot runs f with the connection while it holds one of the slots, if one is free.
-func (p *Proxy) inSlot(slots chan struct{}, conn net.Conn, f func(net.Conn)) bool {
+// place takes a place for a connection, in the proxy and in what it shares, and gives what
+// frees it. Where there is none it gives the rule that says so.
+func (p *Proxy) place() (free func(), full Rule) {
+	if !take(p.slots) {
+		return nil, RuleConnections
+	}
+	if !p.options.Room.enter() {
+		<-p.slots
+		return nil, RuleRoom
+	}
+	return func() { p.options.Room.leave(); <-p.slots }, ""
+}
+
+func take(slots chan struct{}) bool {
 	select {
 	case slots <- struct{}{}:
+		return true
 	default:
 		return false
 	}
+}
+
+// hold runs f with the connection, and free behind it, also where it is too late for f.
+func (p *Proxy) hold(conn net.Conn, free func(), f func(net.Conn)) {
 	started := p.goWith(conn, func() {
-		defer func() { <-slots }()
+		defer free()
 		f(conn)
 	})
 	if !started {
-		<-slots
+		free()
 	}
-	return true
 }
 
 // turnAway tells a client in its own protocol that there is no room.
-func (p *Proxy) turnAway(conn net.Conn) {
-	p.begin(netguard.Target{}, ViaNone).refuse(RuleConnections)
-	if !p.inSlot(p.spare, conn, p.sayFull) {
+func (p *Proxy) turnAway(conn net.Conn, full Rule) {
+	p.begin(netguard.Target{}, ViaNone).refuse(full)
+	if !take(p.spare) {
 		abort(conn)
+		return
 	}
+	p.hold(conn, func() { <-p.spare }, func(conn net.Conn) { p.sayFull(conn, full) })
 }
 
-func (p *Proxy) sayFull(conn net.Conn) {
+func (p *Proxy) sayFull(conn net.Conn, full Rule) {
 	_ = conn.SetDeadline(time.Now().Add(2 * lingerTime))
 	c := &client{proxy: p, conn: conn, in: bufio.NewReader(conn)}
 	first, err := c.in.Peek(1)
@@ -105,7 +125,11 @@ func (p *Proxy) sayFull(conn net.Conn) {
 		c.linger()
 		return
 	}
-	c.dismiss(answer{http.StatusServiceUnavailable, socksFailed, "connection_limit_reached", "too many connections are open at once; close some first"}, head{})
+	text := "too many connections are open at once; close some first"
+	if full == RuleRoom {
+		text = "too many connections of all calls are open at once; try again later"
+	}
+	c.dismiss(answer{http.StatusServiceUnavailable, socksFailed, "connection_limit_reached", text}, head{})
 }
 
 // A client is a connection that a command made.

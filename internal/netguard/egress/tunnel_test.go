@@ -277,6 +277,42 @@ func TestConnectionsAreCapped(t *testing.T) {
 	}
 }
 
+// What proxies share is full for each of them, and has room again when one has ended a
+// connection.
+func TestProxiesShareARoom(t *testing.T) {
+	room := new(Room)
+	room.taken = maxFiles()/roomShare/placeFiles - 1
+	before := room.taken
+	sharing := func(o *Options) { o.Room = room }
+	w, other := newWorld(t, sharing), newWorld(t, sharing)
+	only := other.connect(other.at("a.test"))
+	c := w.dial()
+	c.say("CONNECT " + w.at("a.test") + " HTTP/1.1\r\nHost: a.test\r\n\r\n")
+	if a, body := c.answer("CONNECT"); a.StatusCode != 503 || !strings.Contains(body, "of all calls") {
+		t.Errorf("%d %q", a.StatusCode, body)
+	}
+	w.tells(Event{Rule: RuleRoom})
+	if _, code := w.socks5(1, domain("a.test"), w.target.port); code != socksFailed {
+		t.Errorf("code %d", code)
+	}
+	w.tells(Event{Rule: RuleRoom})
+	pairs := listen(t)
+	to, err := netguard.ParseTarget(w.at("a.test"))
+	must(t, err)
+	w.ServePair(pairs, to)
+	turnedAway(t, pairs.Addr().String())
+	w.tells(w.event("a.test", ViaTCP, RuleRoom))
+	w.target.sawNobody(t)
+	only.Close()
+	other.Close()
+	w.connect(w.at("a.test"))
+	w.tells(w.event("a.test", ViaConnect, ""))
+	w.toldAll()
+	if room.taken != before {
+		t.Errorf("%d places are taken for good", room.taken-before)
+	}
+}
+
 // A slot is free again when its connection is over.
 func TestASlotIsUsedAgain(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.Connections = 1 })
