@@ -27,7 +27,21 @@ type logged struct {
 	t       *testing.T
 	subject coretest.Subject
 	dir     string // of the log
-	log     *audit.Log
+	log     *holding
+}
+
+// A holding log makes refusals wait, if it is told to.
+type holding struct {
+	*audit.Log
+	came, held chan struct{} // came has one for each that waits; nil: none does
+}
+
+func (h *holding) Refused(c durward.Call, d durward.Decision, to durward.Contact) error {
+	if h.held != nil {
+		h.came <- struct{}{}
+		<-h.held
+	}
+	return h.Log.Refused(c, d, to)
 }
 
 func newLogged(t *testing.T, allow ...string) *logged {
@@ -36,12 +50,12 @@ func newLogged(t *testing.T, allow ...string) *logged {
 	openToAll(t, l.subject.Engine.(*Engine).scratch.parent)
 	log, err := audit.Open(l.dir, audit.Options{})
 	must(t, err)
-	l.log = log
+	l.log = &holding{Log: log}
 	t.Cleanup(func() { must(t, log.Close()) })
 	g := l.subject.Grant
 	g.Network = durward.Network{Mode: durward.NetAllowlist, Allow: allow}
 	l.Runtime, err = core.New(core.Options{
-		Source: core.Catalogue{l.subject.Tool}, Policy: coretest.AllowAll(g), Recorder: log,
+		Source: core.Catalogue{l.subject.Tool}, Policy: coretest.AllowAll(g), Recorder: l.log,
 		Engines: map[string]core.Engine{"process": l.subject.Engine},
 	})
 	must(t, err)
@@ -205,6 +219,23 @@ func TestACommandEndsWhoseRefusalCannotBeRecorded(t *testing.T) {
 	}
 	if _, err := s.Wait(t.Context()); durward.ReasonOf(err) != durward.AuditUnavailable {
 		t.Errorf("the call ended with %v", err)
+	}
+}
+
+// A log that takes its time keeps no command alive.
+func TestASlowLogKeepsNoCommandAlive(t *testing.T) {
+	l, m := newLogged(t, "10.9.8.7:5432"), newMarker(t, 0)
+	l.log.came, l.log.held = make(chan struct{}), make(chan struct{})
+	k := l.open(ask + fmt.Sprintf(`sleep %s & ask 192.0.2.1:80; echo "got $code"`, m))
+	<-l.log.came
+	k.Cancel()
+	waitFor(t, "the end of the command", 20*time.Second, func() bool { return m.alive(t) == 0 })
+	close(l.log.held)
+	if _, err := k.Wait(t.Context()); durward.KindOf(err) != durward.Cancelled {
+		t.Errorf("the call ended with %v", err)
+	}
+	if list := l.records(); phases(list) != "intent, event 192.0.2.1, outcome" {
+		t.Errorf("the log has %q", phases(list))
 	}
 }
 
