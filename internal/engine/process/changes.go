@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
 	"github.com/durward/durward/internal/sandbox/changeset"
@@ -94,8 +95,10 @@ func (c *changes) Whole() bool {
 	return !slices.ContainsFunc(c.sets, func(set *changeset.Set) bool { return !set.Whole() })
 }
 
+// Apply takes any file system that holds files, as the command does without a copy: no grant
+// says otherwise.
 func (c *changes) Apply(ctx context.Context) error {
-	return changeset.Apply(ctx, c.files, c.sets...)
+	return changeset.Apply(ctx, c.files, fsroot.Rules{AllowNetworkFS: true}, c.sets...)
 }
 
 // Close lets go of the copies.

@@ -12,6 +12,10 @@ import (
 
 // Apply makes all changes of all sets in their workspaces, or none.
 //
+// The kernel holds it to the workspaces meanwhile, by Landlock: where it cannot, nothing is
+// done, and the reason is SandboxUnavailable. What rules say of file systems is asked of
+// that of each workspace.
+//
 // files are those of the grant that the command ran under. Before anything is done, each
 // change is judged: what is refused whatever the grant says ([Change].Refused), what is
 // outside of files.Write, and what is in, at or around a path that is denied or protected.
@@ -35,7 +39,16 @@ import (
 // sets stay good in either case, and Apply can be called again: it does what is left. Should
 // this process be killed meanwhile, names that begin with ".durward-" may remain, and what
 // was replaced is among them.
-func Apply(ctx context.Context, files durward.Files, sets ...*Set) error {
+func Apply(ctx context.Context, files durward.Files, rules fsroot.Rules, sets ...*Set) error {
+	for _, s := range sets {
+		if err := s.admit(rules); err != nil {
+			return err
+		}
+	}
+	return held(ctx, sets, func() error { return apply(ctx, files, sets) })
+}
+
+func apply(ctx context.Context, files durward.Files, sets []*Set) error {
 	units, err := judged(ctx, files, sets)
 	if err != nil {
 		return err
@@ -56,9 +69,6 @@ func judged(ctx context.Context, files durward.Files, sets []*Set) ([]*unit, err
 	var units []*unit
 	var r refusals
 	for _, s := range sets {
-		if err := s.inPlace(); err != nil {
-			return nil, failed(opApply, s.layers.Path, err)
-		}
 		for _, u := range s.units() {
 			for _, c := range u.all {
 				r.add(u.judge(g, c))
@@ -78,15 +88,6 @@ func judged(ctx context.Context, files durward.Files, sets []*Set) ([]*unit, err
 		}
 	}
 	return units, r.err()
-}
-
-// inPlace finds out whether lower still is where the grant says.
-func (s *Set) inPlace() error {
-	now, err := fsroot.PhysicalPath(s.layers.Lower)
-	if err == nil && now != s.layers.Path {
-		err = errChanged
-	}
-	return err
 }
 
 func (u *unit) judge(g *grounds, c *change) error {

@@ -21,11 +21,11 @@ func TestOverlaySeveralSets(t *testing.T) {
 	before := tree(t, one.lower)
 	files := durward.Files{Write: []string{one.lower, two.lower}}
 	sets := []*Set{one.read(t), two.read(t)}
-	reason(t, Apply(t.Context(), files, sets...), durward.SymlinkTarget)
+	reason(t, Apply(t.Context(), files, anywhere, sets...), durward.SymlinkTarget)
 	same(t, "the first", tree(t, one.lower), before)
-	reason(t, Apply(t.Context(), one.files(), sets...), durward.OutsideRoot)
+	reason(t, Apply(t.Context(), one.files(), anywhere, sets...), durward.OutsideRoot)
 	same(t, "the first", tree(t, one.lower), before)
-	must(t, Apply(t.Context(), files, sets[0]))
+	must(t, Apply(t.Context(), files, anywhere, sets[0]))
 	if _, err := os.Stat(one.lower + "/n"); err != nil {
 		t.Error(err)
 	}
@@ -66,7 +66,7 @@ func TestOverlayTakesBack(t *testing.T) {
 	stops := 0
 	for ; ; stops++ {
 		looks := 0
-		err := Apply(acting(t, func() bool { looks++; return looks > stops }), w.files(), s)
+		err := Apply(acting(t, func() bool { looks++; return looks > stops }), w.files(), anywhere, s)
 		if err == nil {
 			break
 		}
@@ -102,7 +102,7 @@ func TestOverlayChangedAtTheLastMoment(t *testing.T) {
 				}
 				return false
 			})
-			reason(t, Apply(ctx, w.files(), s), durward.ChangedMeanwhile)
+			reason(t, Apply(ctx, w.files(), anywhere, s), durward.ChangedMeanwhile)
 			for path := range with {
 				if strings.Contains(path, ".durward-") {
 					delete(with, path)
@@ -125,7 +125,7 @@ func TestOverlayPartly(t *testing.T) {
 		must(t, os.Remove(w.lower+"/a"))
 		put(t, w.lower+"/a", "theirs\n")
 		return true
-	}), w.files(), s)
+	}), w.files(), anywhere, s)
 	reason(t, err, durward.PartlyApplied)
 	p := durward.AsError(err).Err.(*Partial)
 	same(t, "what was applied", p.Applied, []string{w.lower + "/a"})

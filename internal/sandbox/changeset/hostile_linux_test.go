@@ -123,7 +123,7 @@ func TestOverlayHostile(t *testing.T) {
 				}
 			}
 			before := tree(t, w.lower)
-			reason(t, Apply(t.Context(), f, s), test.want)
+			reason(t, Apply(t.Context(), f, anywhere, s), test.want)
 			same(t, "the workspace", tree(t, w.lower), before)
 		})
 	}
@@ -152,7 +152,7 @@ func TestOverlayOutsideOfWhatMayBeWritten(t *testing.T) {
 	w := newWorld(t, plain)
 	w.shell(t, "echo n >n")
 	before := tree(t, w.lower)
-	reason(t, Apply(t.Context(), durward.Files{Write: []string{w.lower + "/d"}, Read: []string{w.lower}}, w.read(t)), durward.OutsideRoot)
-	reason(t, Apply(t.Context(), durward.Files{}, w.read(t)), durward.OutsideRoot)
+	reason(t, Apply(t.Context(), durward.Files{Write: []string{w.lower + "/d"}, Read: []string{w.lower}}, anywhere, w.read(t)), durward.OutsideRoot)
+	reason(t, Apply(t.Context(), durward.Files{}, anywhere, w.read(t)), durward.OutsideRoot)
 	same(t, "the workspace", tree(t, w.lower), before)
 }

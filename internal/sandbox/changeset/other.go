@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // A Set never exists here.
@@ -18,7 +19,7 @@ type Set struct{}
 func Read(context.Context, Layers, int64) (*Set, error) { return nil, unavailable(opRead) }
 
 // Apply refuses.
-func Apply(context.Context, durward.Files, ...*Set) error { return unavailable(opApply) }
+func Apply(context.Context, durward.Files, fsroot.Rules, ...*Set) error { return unavailable(opApply) }
 
 // Changes gives nothing.
 func (*Set) Changes() []Change { return nil }

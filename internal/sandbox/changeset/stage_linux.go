@@ -66,7 +66,7 @@ func (u *unit) build(ctx context.Context, dir *os.File, c *change, around node) 
 
 // fill copies what was read in upper, and makes sure that it is that.
 func (u *unit) fill(ctx context.Context, to io.Writer, c *change) error {
-	from, err := openFile(u.set.layers.Upper, c.Path, c.is)
+	from, err := elsewhere(func() (*os.File, error) { return openFile(u.set.layers.Upper, c.Path, c.is) })
 	if err != nil {
 		return err
 	}

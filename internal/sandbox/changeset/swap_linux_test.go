@@ -74,7 +74,7 @@ func swappedAt(t *testing.T, look int, holds []string) bool {
 	w.shell(t, "mkdir -p n/m; chmod 777 n; for f in a b c m/a m/b; do echo planted >n/$f; done")
 	s, before, owner := w.read(t), tree(t, vault), standingOf(t, vault)
 	ctx, swapped := swapping(t, w.lower, vault, look)
-	err := Apply(ctx, w.files(), s)
+	err := Apply(ctx, w.files(), anywhere, s)
 	if *swapped == "" {
 		must(t, err)
 		return false
