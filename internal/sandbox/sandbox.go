@@ -82,6 +82,10 @@ type Copy struct {
 	Upper *os.File
 	// UserAttributes says that overlayfs left its notes in user.overlay.*.
 	UserAttributes bool
+	// UID and GID are whom the command ran as. Owned says that it saw as theirs what is
+	// root's, and would have made for root what it made as its own.
+	UID, GID uint32
+	Owned    bool
 }
 
 // Close lets go of both; what was written is gone then.

@@ -91,7 +91,7 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		reapFailed(pidfd)
 		return nil, err
 	}
-	if err := s.takeHanded(); err != nil {
+	if err := s.takeHanded(h); err != nil {
 		kill(pidfd) // it is process 1 of the call
 		reapFailed(pidfd)
 		return nil, err

@@ -111,6 +111,25 @@ func (u *userNamespaces) owners(of account) (*os.File, error) {
 	return ns, nil
 }
 
+// shows reports whether the file system of a directory can show other owners. Where it
+// cannot, it is shown as it is.
+func (u *userNamespaces) shows(as account, dir *os.File) (bool, error) {
+	ns, err := u.owners(as)
+	if err != nil {
+		return false, err
+	}
+	tree, err := unix.OpenTree(fdOf(dir), "", cloneTree|unix.AT_EMPTY_PATH)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(tree)
+	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(fdOf(ns))})
+	if err == unix.EINVAL {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // rootAs is a map in which 0 is id, and every other number but id is itself.
 func rootAs(id uint32) string {
 	const all = 1 << 16

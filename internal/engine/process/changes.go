@@ -34,6 +34,7 @@ func (r *run) readChanges(ctx context.Context) (durward.Changes, error) {
 	for _, one := range copies {
 		set, err := changeset.Read(ctx, changeset.Layers{
 			Path: one.Path, Lower: one.Lower, Upper: one.Upper, UserAttributes: one.UserAttributes,
+			UID: one.UID, GID: one.GID, Owned: one.Owned,
 		}, r.grant.Limits.Tmp)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())

@@ -24,11 +24,9 @@ import (
 // the first refusal, names its path, and counts the others; for the last it is
 // ChangedMeanwhile.
 //
-// Then all that is new is written beside its place and made to last. A file that is replaced
-// keeps its owner, and gets the permission bits that it has in upper; it loses extended
-// attributes. What is new gets the permission bits it has there, and belongs to the owner of
-// the directory it lands in when this process is root's, else to its user. At last each
-// change is made by a rename that replaces nothing but what was judged, and what was set
+// Then all that is new is written beside its place and made to last. It gets the owner that it
+// would have without a copy, where this process may say so, else its user is, and the
+// permission bits that it has in upper; it loses extended attributes. At last each change is made by a rename that replaces nothing but what was judged, and what was set
 // aside is deleted.
 //
 // When something fails on the way, as on a full disk, or ctx ends, all is taken back, and

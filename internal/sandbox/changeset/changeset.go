@@ -43,6 +43,11 @@ type Layers struct {
 	// file is in user.overlay.*, not in trusted.overlay.*. To read the latter takes
 	// CAP_SYS_ADMIN; they cannot be seen without it.
 	UserAttributes bool
+	// UID and GID are whom the command ran as.
+	UID, GID uint32
+	// Owned says that what belongs to root was shown as theirs. So what is theirs in upper is
+	// root's on the machine.
+	Owned bool
 }
 
 // A Kind says what became of a path.

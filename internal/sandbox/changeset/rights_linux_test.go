@@ -9,20 +9,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// What is made belongs to whom it does in the copy, whoever owns the directory it lands in, and
+// to root where root's files were shown as the command's.
 func TestOverlayOwners(t *testing.T) {
 	if os.Getenv(roomVariable) == user {
 		t.Skip("there is only one owner")
 	}
-	w := newWorld(t, plain)
-	must(t, os.Chown(w.lower+"/d", 1001, 1002))
-	must(t, os.Chown(w.lower+"/d/a", 1003, 1004))
-	w.shell(t, "echo n >>d/a; echo n >d/n; mkdir d/m; echo n >d/m/n; chown -R 77:78 d/m d/n; chmod 755 d")
-	must(t, w.apply(w.read(t)))
-	for name, want := range map[string]string{"d": "1001 1002", "d/a": "1003 1004", "d/n": "1001 1002", "d/m": "1001 1002", "d/m/n": "1001 1002"} {
-		var st unix.Stat_t
-		must(t, unix.Lstat(w.lower+"/"+name, &st))
-		if got := fmt.Sprint(st.Uid, " ", st.Gid); got != want {
-			t.Errorf("%s belongs to %s, want %s", name, got, want)
+	for _, owned := range []bool{false, true} {
+		w := newWorld(t, plain)
+		must(t, os.Chown(w.lower+"/d", 1001, 1002))
+		must(t, os.Chown(w.lower+"/d/a", 1003, 1004))
+		w.shell(t, `echo n >>d/a; chmod 755 d; echo n >b; echo n >n; mkdir d/m; echo n >d/m/n; echo n >d/k
+			chown 77:78 n d/m d/m/n; rm d/b; echo n >d/b; chown 77:1002 d/b`)
+		l := w.layers(t)
+		l.UID, l.GID, l.Owned = 77, 78, owned
+		s, err := Read(t.Context(), l, 0)
+		must(t, err)
+		must(t, w.apply(s))
+		made, group := "77 78", "77 1002"
+		if owned {
+			made, group = "0 0", "0 1002"
+		}
+		for name, want := range map[string]string{
+			"d": "1001 1002", "d/a": "1003 1004", "d/b": group, "d/m": made, "d/m/n": made, "n": made, "d/k": "0 0", "b": "0 0",
+		} {
+			var st unix.Stat_t
+			must(t, unix.Lstat(w.lower+"/"+name, &st))
+			if got := fmt.Sprint(st.Uid, " ", st.Gid); got != want {
+				t.Errorf("owned %v: %s belongs to %s, want %s", owned, name, got, want)
+			}
 		}
 	}
 }

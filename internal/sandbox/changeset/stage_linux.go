@@ -8,8 +8,6 @@ import (
 	"os"
 	"path"
 	"slices"
-
-	"golang.org/x/sys/unix"
 )
 
 // Staging writes all that is new beside the place where it is to stand.
@@ -19,7 +17,7 @@ func (u *unit) stage(ctx context.Context) error {
 	if u.top().is.form == Nothing || u.onlyBits() {
 		return nil
 	}
-	dir, around, err := u.set.parent(u.dir)
+	dir, _, err := u.set.parent(u.dir)
 	if err != nil {
 		return u.fail(u.top(), err)
 	}
@@ -29,15 +27,15 @@ func (u *unit) stage(ctx context.Context) error {
 			continue
 		}
 		u.staged = true
-		if err := u.build(ctx, dir, c, around); err != nil {
+		if err := u.build(ctx, dir, c); err != nil {
 			return u.fail(c, err)
 		}
 	}
-	return u.fail(u.top(), u.finishDirs(dir, around))
+	return u.fail(u.top(), u.finishDirs(dir))
 }
 
 // build makes one file or directory.
-func (u *unit) build(ctx context.Context, dir *os.File, c *change, around node) error {
+func (u *unit) build(ctx context.Context, dir *os.File, c *change) error {
 	in, _, err := u.openAround(dir, c)
 	if err != nil {
 		return err
@@ -55,7 +53,7 @@ func (u *unit) build(ctx context.Context, dir *os.File, c *change, around node) 
 	if err := u.fill(ctx, f, c); err != nil {
 		return err
 	}
-	if err := own(f, c, around); err != nil {
+	if err := u.set.layers.own(f, c); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -80,7 +78,7 @@ func (u *unit) fill(ctx context.Context, to io.Writer, c *change) error {
 }
 
 // finishDirs gives new directories their permissions once all is in them.
-func (u *unit) finishDirs(dir *os.File, around node) error {
+func (u *unit) finishDirs(dir *os.File) error {
 	for _, c := range slices.Backward(u.all) {
 		if c.is.form != Directory {
 			continue
@@ -89,7 +87,7 @@ func (u *unit) finishDirs(dir *os.File, around node) error {
 		if err != nil {
 			return err
 		}
-		if err = own(made, c, around); err == nil {
+		if err = u.set.layers.own(made, c); err == nil {
 			err = syncDir(made)
 		}
 		made.Close()
@@ -98,28 +96,4 @@ func (u *unit) finishDirs(dir *os.File, around node) error {
 		}
 	}
 	return nil
-}
-
-// own gives what was made its owner and its permissions. A file that was there keeps its
-// owner; what is new gets that of the directory it lands in, where we may say whose it is.
-func own(f *os.File, c *change, around node) error {
-	bits := c.is.bits & permissionBits
-	if c.is.form == Directory {
-		bits = c.is.bits
-	}
-	fd := descriptor(f)
-	switch {
-	case c.was.form == File && c.is.form == File:
-		if err := unix.Fchown(fd, int(c.was.uid), int(c.was.gid)); err != nil {
-			// Each class of users may now be another one: they get what all had.
-			shared := (bits >> 6) & (bits >> 3) & bits & 0o7
-			bits = bits&0o700 | shared<<3 | shared
-		}
-	case os.Geteuid() == 0:
-		// In a user namespace there may be owners that cannot be named: then it is ours.
-		if err := unix.Fchown(fd, int(around.uid), int(around.gid)); err != nil && err != unix.EPERM && err != unix.EINVAL {
-			return err
-		}
-	}
-	return unix.Fchmod(fd, bits)
 }
