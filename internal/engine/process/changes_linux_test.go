@@ -116,6 +116,27 @@ func TestChangesAreShownWithTheirDirectory(t *testing.T) {
 	untouched(t, other)
 }
 
+// TestChangesShowNothingThatTheCommandCouldNotRead has one put another file in the place of
+// root's.
+func TestChangesShowNothingThatTheCommandCouldNotRead(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the kernel keeps it from us, too")
+	}
+	dir, g := copying(t)
+	must(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("SECRET\n"), 0o600))
+	c := shell("cat secret; rm -f secret && echo harmless >secret")
+	c.Dir = dir
+	r, err := newEngine(t, Options{}).run(t.Context(), c, g)
+	must(t, err)
+	var text strings.Builder
+	must(t, r.Changes.Show(&text))
+	must(t, r.Discard())
+	const told = "what secret held is not shown: the command could not read it\n"
+	if !strings.Contains(text.String(), told) || !strings.Contains(text.String(), "+harmless\n") || strings.Contains(text.String()+string(r.Stdout.Bytes()), "SECRET") {
+		t.Errorf("it shows %s", &text)
+	}
+}
+
 // TestACallThatFailsHasNoChanges ends commands by their time and by their output.
 func TestACallThatFailsHasNoChanges(t *testing.T) {
 	dir, g := copying(t)

@@ -25,7 +25,8 @@ const (
 // Show writes the changes for a person to read: a list, a line for each change, and then, as
 // a unified diff, what changed in text files of up to 64 KiB. Nothing in it is obeyed by a
 // terminal, whatever a name or a file holds. What is too much is counted instead: what has no
-// line, by its kind, after the list and once more at the end. See [Set.Whole].
+// line, by its kind, after the list and once more at the end. See [Set.Whole]. What the
+// command's user could not read is not shown; a line says so.
 func (s *Set) Show(w io.Writer) error {
 	if len(s.changes) == 0 {
 		_, err := fmt.Fprintln(w, "nothing was changed")
@@ -123,27 +124,37 @@ func (s *Set) showTexts(w io.Writer) error {
 }
 
 // text compares a file line by line, if it is a text in both trees. What takes the place of
-// something else is new, and all of it is shown.
+// something else is new, and all of it is shown. What the command could not read is not.
 func (s *Set) text(c *change) (string, bool) {
-	after, err := short(s.layers.Upper, c.Path, c.is)
+	l := s.layers
+	after, err := l.short(l.Upper, c.Path, c.is, c.is)
+	if unreadable(err) {
+		return untold(c, "holds"), true
+	}
 	if err != nil {
 		return "", false
 	}
+	note, from := "", "/dev/null"
 	var before []byte
-	from := "/dev/null"
 	if c.was.form == File {
-		from = path.Join("a", safetext.Line(c.Path))
-		if before, err = short(s.layers.Lower, c.Path, c.was); err != nil {
+		before, err = l.short(l.Lower, c.Path, c.was, l.inCopy(c.was))
+		switch {
+		case unreadable(err):
+			note = untold(c, "held")
+		case err != nil:
 			return "", false
+		default:
+			from = path.Join("a", safetext.Line(c.Path))
 		}
 	}
 	text := diff.Diff(from, before, path.Join("b", safetext.Line(c.Path)), after)
-	return safetext.Output(string(text)), true
+	return note + safetext.Output(string(text)), true
 }
 
 var errNotText = errors.New("it is not a text that is short enough")
 
-func short(dir *os.File, at string, n node) ([]byte, error) {
+// short reads a file, if the command could, who saw it as this one.
+func (l Layers) short(dir *os.File, at string, n, seen node) ([]byte, error) {
 	if n.size > maxDiffFile {
 		return nil, errNotText
 	}
@@ -152,6 +163,9 @@ func short(dir *os.File, at string, n node) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if err := l.keepSecret(f, seen); err != nil {
+		return nil, err
+	}
 	text, err := io.ReadAll(io.LimitReader(f, maxDiffFile))
 	if err == nil && (!utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0) {
 		err = errNotText
