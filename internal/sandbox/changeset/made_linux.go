@@ -19,6 +19,7 @@ import (
 
 // makeDir makes a directory and notes which one it is.
 func (u *unit) makeDir(in *os.File, name string, c *change) error {
+	since := birthHere(in)
 	if err := unix.Mkdirat(descriptor(in), name, 0o700); err != nil {
 		return err
 	}
@@ -28,7 +29,7 @@ func (u *unit) makeDir(in *os.File, name string, c *change) error {
 		return err
 	}
 	defer f.Close()
-	if err := isNew(f, n); err != nil {
+	if err := isNew(f, n, since); err != nil {
 		return err
 	}
 	u.made[c.Path] = n.id
@@ -36,17 +37,17 @@ func (u *unit) makeDir(in *os.File, name string, c *change) error {
 }
 
 // isNew finds out whether a directory can be one that we have just made: it is ours alone,
-// holds nothing, and was not renamed since. An empty directory of ours that somebody puts in
-// its place is told by its times: the rename sets one of them. Where a file system does not
-// do that, such a one is taken for ours.
-func isNew(f *os.File, n node) error {
+// holds nothing, was not renamed since, and not made before. That an older one of ours was put
+// in its place is told by when it was made, which nobody can set; and where that is not known,
+// by the times that the rename sets one of.
+func isNew(f *os.File, n node, since int64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(descriptor(f), &st); err != nil {
 		return err
 	}
 	const ticks = time.Second // both times are set by the same call
 	apart := time.Duration(st.Ctim.Nano() - st.Mtim.Nano())
-	if int(n.uid) != os.Geteuid() || n.bits&^unix.S_ISGID != 0o700 || apart.Abs() > ticks {
+	if int(n.uid) != os.Geteuid() || n.bits&^unix.S_ISGID != 0o700 || apart.Abs() > ticks || birth(f) < since {
 		return errChanged
 	}
 	_, err := f.Readdirnames(1)
@@ -57,6 +58,29 @@ func isNew(f *os.File, n node) error {
 		return nil
 	}
 	return err
+}
+
+// birthHere gives the birth of a file that is made in a directory now, and has no name there:
+// whatever is made after it was born no earlier. It is zero where that cannot be had.
+func birthHere(in *os.File) int64 {
+	fd, err := unix.Openat(descriptor(in), ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return 0
+	}
+	f := os.NewFile(uintptr(fd), "nameless")
+	defer f.Close()
+	return birth(f)
+}
+
+// birth gives when a file was made, in nanoseconds by the clock of its file system; zero where
+// that does not note it.
+func birth(f *os.File) int64 {
+	var x unix.Statx_t
+	err := unix.Statx(descriptor(f), "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &x)
+	if err != nil || x.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return x.Btime.Sec*int64(time.Second) + int64(x.Btime.Nsec)
 }
 
 // makeFile makes a file and notes which one it is.

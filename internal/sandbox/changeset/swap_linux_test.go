@@ -138,14 +138,44 @@ func TestNewDirectoryIsOurs(t *testing.T) {
 		"not empty":    {func(dir string) { put(t, dir+"/a", "") }, errChanged},
 		"old":          {func(dir string) { must(t, os.Chtimes(dir, time.Unix(1, 0), time.Unix(1, 0))) }, errChanged},
 	} {
-		dir := t.TempDir() + "/n"
-		must(t, os.Mkdir(dir, 0o700))
-		test.change(dir)
-		f, n, err := openDir(opened(t, dir), ".")
-		must(t, err)
-		if err := isNew(f, n); err != test.want {
+		top := t.TempDir()
+		since := birthHere(opened(t, top))
+		must(t, os.Mkdir(top+"/n", 0o700))
+		test.change(top + "/n")
+		if err := judgedNew(t, top+"/n", since); err != test.want {
 			t.Errorf("%s: %v", name, err)
 		}
-		f.Close()
 	}
+}
+
+// An older one is told from it that has been given new times, and so is one in the same second.
+func TestNewDirectoryIsNoOlderOne(t *testing.T) {
+	top := t.TempDir()
+	must(t, os.Mkdir(top+"/older", 0o700))
+	old := birth(opened(t, top+"/older"))
+	if old == 0 {
+		t.Skip("it is not known here when a file was made")
+	}
+	since := birthHere(opened(t, top))
+	for since == old {
+		since = birthHere(opened(t, top)) // clocks of file systems are slow
+	}
+	if since < old {
+		t.Skip("there are no files without a name here")
+	}
+	must(t, os.Chtimes(top+"/older", time.Now(), time.Now()))
+	must(t, judgedNew(t, top+"/older", 0))
+	if err := judgedNew(t, top+"/older", since); err != errChanged {
+		t.Errorf("it is taken for a new one: %v", err)
+	}
+	must(t, os.Mkdir(top+"/newer", 0o700))
+	must(t, judgedNew(t, top+"/newer", since))
+}
+
+func judgedNew(t *testing.T, dir string, since int64) error {
+	t.Helper()
+	f, n, err := openDir(opened(t, dir), ".")
+	must(t, err)
+	defer f.Close()
+	return isNew(f, n, since)
 }
