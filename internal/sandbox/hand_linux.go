@@ -50,22 +50,14 @@ func (s *starter) takeHanded(h Host) error {
 		if err != nil {
 			return &StepError{Step: stepCopy + p.path, Errno: errnoOf(err)}
 		}
-		s.copies = append(s.copies, c)
-		if err := s.tellOwners(h, p, &s.copies[len(s.copies)-1]); err != nil {
-			return &StepError{Step: stepCopy + p.path, Errno: errnoOf(err)}
+		c.UserAttributes = s.plan.shape.own.uid != 0
+		c.UID, c.GID = s.plan.UID, s.plan.GID
+		if p.owned {
+			c.owned = func() (bool, error) { return h.users.shows(account{c.UID, c.GID}, c.Lower) }
 		}
+		s.copies = append(s.copies, c)
 	}
 	return nil
-}
-
-// tellOwners notes whom the command runs as, and what owners a copy shows.
-func (s *starter) tellOwners(h Host, p place, c *Copy) (err error) {
-	c.UserAttributes = s.plan.shape.own.uid != 0
-	c.UID, c.GID = s.plan.UID, s.plan.GID
-	if p.owned {
-		c.Owned, err = h.users.shows(account{c.UID, c.GID}, c.Lower)
-	}
-	return err
 }
 
 func takeListener(end int) (net.Listener, error) {

@@ -82,10 +82,19 @@ type Copy struct {
 	Upper *os.File
 	// UserAttributes says that overlayfs left its notes in user.overlay.*.
 	UserAttributes bool
-	// UID and GID are whom the command ran as. Owned says that it saw as theirs what is
-	// root's, and would have made for root what it made as its own.
+	// UID and GID are whom the command ran as.
 	UID, GID uint32
-	Owned    bool
+
+	owned func() (bool, error) // nil where it is not
+}
+
+// Owned reports whether the command saw root's files as its own, and so would have made for
+// root what it made as its own.
+func (c Copy) Owned() (bool, error) {
+	if c.owned == nil {
+		return false, nil
+	}
+	return c.owned()
 }
 
 // Close lets go of both; what was written is gone then.

@@ -32,16 +32,23 @@ func (r *run) readChanges(ctx context.Context) (durward.Changes, error) {
 	}
 	c := &changes{files: r.grant.Files, copies: copies}
 	for _, one := range copies {
-		set, err := changeset.Read(ctx, changeset.Layers{
-			Path: one.Path, Lower: one.Lower, Upper: one.Upper, UserAttributes: one.UserAttributes,
-			UID: one.UID, GID: one.GID, Owned: one.Owned,
-		}, r.grant.Limits.Tmp)
+		set, err := readCopy(ctx, one, r.grant.Limits.Tmp)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
 		c.sets = append(c.sets, set)
 	}
 	return c, nil
+}
+
+func readCopy(ctx context.Context, c sandbox.Copy, maxBytes int64) (*changeset.Set, error) {
+	owned, err := c.Owned()
+	if err != nil {
+		return nil, &durward.Error{Reason: durward.SandboxError, Op: "changes.read", Rule: "filesystem.copyOnWrite", Hint: "run durward doctor", Err: err}
+	}
+	return changeset.Read(ctx, changeset.Layers{
+		Path: c.Path, Lower: c.Lower, Upper: c.Upper, UserAttributes: c.UserAttributes, UID: c.UID, GID: c.GID, Owned: owned,
+	}, maxBytes)
 }
 
 // dropCopies gives up what was written to copies, without a look. It may be much: no answer
