@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Owners are those that there would be without a copy. The kernel let the command make what is
-// in upper, and nobody but itself own it: what belongs to others there was only moved.
+// Owners are those that there would be without a copy. What the command made in upper the
+// kernel gave to the command's user; what belongs to others there it copied from lower, when
+// the command wrote to it or moved it.
 
 // own gives what was made its owner and its permissions.
 func (l Layers) own(f *os.File, c *change) error {

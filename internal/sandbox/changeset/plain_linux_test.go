@@ -67,3 +67,22 @@ func TestWithoutTheRightToWrite(t *testing.T) {
 	reason(t, w.apply(s), "permission")
 	same(t, "the workspace", tree(t, w.lower), before)
 }
+
+// What cannot be given to another user stays ours, and opens to nobody who could not read it
+// all the same.
+func TestWithoutTheRightToGive(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root has it")
+	}
+	for bits, want := range map[uint32]os.FileMode{0o640: 0o600, 0o604: 0o600, 0o644: 0o644, 0o755: 0o755, 0o666: 0o666, 0o271: 0o200} {
+		f, err := os.Create(t.TempDir() + "/n")
+		must(t, err)
+		must(t, Layers{}.own(f, &change{is: node{form: File, bits: bits}}))
+		info, err := f.Stat()
+		must(t, err)
+		if info.Mode() != want {
+			t.Errorf("of %o it has %o, want %o", bits, info.Mode(), want)
+		}
+		must(t, f.Close())
+	}
+}
