@@ -10,8 +10,10 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/durward/durward"
 	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox/refusetest"
 )
 
 func TestClassOf(t *testing.T) {
@@ -249,20 +251,4 @@ func openNothing() error {
 }
 
 // hideOpenat2 makes openat2 answer ENOSYS in every thread of this process.
-func hideOpenat2() error {
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_OPENAT2},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
+func hideOpenat2() error { return refusetest.Calls(unix.ENOSYS, unix.SYS_OPENAT2) }

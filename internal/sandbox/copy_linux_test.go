@@ -6,16 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox/refusetest"
 )
 
 // refuseEnv has this test program live under the filter of refuseShared.
@@ -24,30 +23,13 @@ const refuseEnv = "DURWARD_TEST_REFUSE_SHARED"
 // refuseShared puts this program under a filter as an outer sandbox might: no clone with
 // CLONE_VFORK or CLONE_PIDFD, and no clone3.
 func refuseShared() error {
-	const number, firstArg = 0, 16
-	refuse := func(e unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) }
-	code := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE3, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: refuse(unix.ENOSYS)},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE, Jf: 3},
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: firstArg},
-		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_VFORK | unix.CLONE_PIDFD, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: refuse(unix.EPERM)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	p := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&p)))
-	runtime.KeepAlive(code)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	return refusetest.Load([]unix.SockFilter{
+		refusetest.Look(refusetest.Number),
+		refusetest.Unless(unix.SYS_CLONE3, 1), refusetest.Refuse(unix.ENOSYS),
+		refusetest.Unless(unix.SYS_CLONE, 3), refusetest.Look(refusetest.First),
+		refusetest.UnlessAny(unix.CLONE_VFORK|unix.CLONE_PIDFD, 1), refusetest.Refuse(unix.EPERM),
+		refusetest.Allow,
+	})
 }
 
 // Where a filter truly refuses children that share memory, commands run at each level that

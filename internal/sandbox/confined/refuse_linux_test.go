@@ -6,11 +6,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/sandbox/refusetest"
 )
 
 // V51: without Landlock nothing is done.
@@ -20,7 +20,7 @@ func TestWithoutLandlock(t *testing.T) {
 
 // withoutLandlock is the part of a process whose kernel has none.
 func withoutLandlock(work string) error {
-	if err := hideLandlock(); err != nil {
+	if err := refusetest.Calls(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET); err != nil {
 		return err
 	}
 	for _, mode := range []durward.Mode{durward.ReadOnly, durward.WorkspaceWrite} {
@@ -35,25 +35,6 @@ func withoutLandlock(work string) error {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// hideLandlock makes its first call answer ENOSYS in every thread of this process.
-func hideLandlock() error {
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_LANDLOCK_CREATE_RULESET},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
-	if errno != 0 {
-		return errno
 	}
 	return nil
 }

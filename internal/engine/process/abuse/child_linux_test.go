@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/durward/durward/internal/machine"
 	"github.com/durward/durward/internal/policy"
 	"github.com/durward/durward/internal/sandbox"
+	"github.com/durward/durward/internal/sandbox/refusetest"
 )
 
 // childVariable makes the test binary a runtime of its own, that does a job.
@@ -224,46 +224,22 @@ func (j job) again(change func() error) error {
 // refuse has the kernel answer system calls with an error from now on, and clone where it
 // is to make namespaces if unshare is among them.
 func refuse(errno unix.Errno, calls ...uint32) error {
-	answer := unix.SECCOMP_RET_ERRNO | uint32(errno)
-	program := []unix.SockFilter{load(0)}
+	program := []unix.SockFilter{refusetest.Look(refusetest.Number)}
 	for _, nr := range calls {
-		program = append(program, unless(nr, 1), give(answer))
+		program = append(program, refusetest.Unless(nr, 1), refusetest.Refuse(errno))
 		if nr == unix.SYS_UNSHARE {
-			program = append(program, unless(unix.SYS_CLONE3, 1), give(unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS)))
-			program = append(program, unless(unix.SYS_CLONE, 4), load(16),
-				unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jt: 0, Jf: 1, K: spaces}, give(answer), give(unix.SECCOMP_RET_ALLOW))
+			program = append(program, refusetest.Unless(unix.SYS_CLONE3, 1), refusetest.Refuse(unix.ENOSYS),
+				refusetest.Unless(unix.SYS_CLONE, 4), refusetest.Look(refusetest.First), refusetest.UnlessAny(spaces, 1), refusetest.Refuse(errno), refusetest.Allow)
 		}
 		if nr == unix.SYS_SECCOMP {
-			program = append(program, unless(unix.SYS_PRCTL, 4), load(16), unless(unix.PR_SET_SECCOMP, 1), give(answer), give(unix.SECCOMP_RET_ALLOW))
+			program = append(program,
+				refusetest.Unless(unix.SYS_PRCTL, 4), refusetest.Look(refusetest.First), refusetest.Unless(unix.PR_SET_SECCOMP, 1), refusetest.Refuse(errno), refusetest.Allow)
 		}
 	}
-	program = append(program, give(unix.SECCOMP_RET_ALLOW))
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	whole := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	if n, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&whole))); n != 0 {
-		return fmt.Errorf("%d %w", n, errno)
-	}
-	return nil
+	return refusetest.Load(append(program, refusetest.Allow))
 }
 
 const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
-
-func load(offset uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
-}
-
-// unless skips instructions where what was loaded is another value.
-func unless(k uint32, skip uint8) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: skip, K: k}
-}
-
-func give(answer uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: answer}
-}
 
 // child prepares another runtime for a job, as the test's own user unless how says
 // otherwise.
