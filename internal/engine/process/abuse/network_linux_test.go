@@ -75,21 +75,6 @@ func TestV22OddSocketsOfFullNetwork(t *testing.T) {
 	})
 }
 
-// A loopback of one's own is nobody else's.
-func TestV22Loopback(t *testing.T) {
-	row{id: "V22", needs: "net", from: 2, change: func(s *scene) { s.base = s.base.with("network", "{mode: loopback}") }}.each(t, func(s *scene) {
-		s.must(s.attempt("loopback"))
-		s.denied(s.attempt("tcp", s.tcp), unreachable...)
-		s.must(s.attempt("udp", s.udp)) // to nobody
-		for _, outside := range append(ownAddresses(s.T), "192.0.2.1", "169.254.169.254") {
-			s.denied(s.attempt("tcp", net.JoinHostPort(outside, "9")), unreachable...)
-		}
-		for _, one := range oddSockets() {
-			s.denied(s.make(s.base, one), unmade...)
-		}
-	})
-}
-
 // ownAddresses lists the addresses of this machine that others reach it by.
 func ownAddresses(t *testing.T) []string {
 	t.Helper()
@@ -170,15 +155,23 @@ func nameservers(t *testing.T) []string {
 var unheard = append([]string{"ECONNREFUSED", "EINVAL", "EOPNOTSUPP"}, hidden...)
 
 func TestV25AbstractSockets(t *testing.T) {
-	row{id: "V25", needs: "unix", from: 1}.tries(t, []try{
+	row{id: "V25", needs: "unix", from: 1}.tries(t, abstractSockets())
+}
+
+func abstractSockets() []try {
+	return []try{
 		{"unix $abstract", unheard, true},
 		{"unixgram $abstract-gram", unheard, true},
 		{"pairgram $abstract-gram", unheard, true},
 		{"pairconnect $abstract", append(unheard, "EISCONN"), false},
-	})
+	}
 }
 
 func TestV26PathSockets(t *testing.T) {
+	row{id: "V26", needs: "unix", from: 1}.tries(t, pathSockets())
+}
+
+func pathSockets() []try {
 	list := []try{
 		{"unix $outside/s", unheard, true},
 		{"unixgram $outside/s-gram", unheard, true},
@@ -194,29 +187,36 @@ func TestV26PathSockets(t *testing.T) {
 	for _, path := range []string{"/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/dbus/system_bus_socket", "/run/systemd/private"} {
 		list = append(list, try{"unix " + path, unheard, false})
 	}
-	row{id: "V26", needs: "unix", from: 1}.tries(t, list)
+	return list
 }
 
 // Where all of the machine can be seen, its sockets and devices cannot be used, and what
 // is secret stays so. The temporary directory is private in any case.
 func TestV26WholeHost(t *testing.T) {
-	row{id: "V26", needs: "fs.read, fs.write, unix", from: 2, in: "/var/tmp", change: func(s *scene) {
+	wholeHost().each(t, unusableHost)
+}
+
+func wholeHost() row {
+	return row{id: "V26", needs: "fs.read, fs.write, unix", from: 2, in: "/var/tmp", change: func(s *scene) {
 		s.base = s.base.with("filesystem", s.files(`write: ["${workspace}"], view: host-ro, protect: []`))
-	}}.each(t, func(s *scene) {
-		if got := s.must(s.attempt("read", s.outside+"/secret")); got != secret {
-			s.Errorf("the machine is not to be seen: %q", got)
-		}
-		for _, what := range []string{"unix $outside/s", "unixgram $outside/s-gram", "pairgram $outside/s-gram", "unix $readable/s", "unix $abstract"} {
-			s.denied(s.make(s.base, try{what: what}), unheard...)
-		}
-		for _, what := range []string{
-			"create $outside/new", "append $victim", "chmod $victim 0600", "utimes $victim", "setxattr $victim", "rename $victim taken", "link $victim h", "remove $victim",
-			"open /dev/kmsg", "open /dev/mem", "open /dev/kvm", "open /dev/fuse", "open /dev/vda", "read /etc/shadow", "read /etc/gshadow",
-			"read /proc/$runtime/environ", "stat /proc/$canary", "openwrite /proc/sys/kernel/core_pattern", "openwrite /sys/kernel/uevent_helper",
-		} {
-			s.denied(s.make(s.base, try{what: what}), append(blocked, "ENXIO", "EISDIR")...)
-		}
-	})
+	}}
+}
+
+func unusableHost(s *scene) {
+	s.Helper()
+	if got := s.must(s.attempt("read", s.outside+"/secret")); got != secret {
+		s.Errorf("the machine is not to be seen: %q", got)
+	}
+	for _, what := range []string{"unix $outside/s", "unixgram $outside/s-gram", "pairgram $outside/s-gram", "unix $readable/s", "unix $abstract"} {
+		s.denied(s.make(s.base, try{what: what}), unheard...)
+	}
+	for _, what := range []string{
+		"create $outside/new", "append $victim", "chmod $victim 0600", "utimes $victim", "setxattr $victim", "rename $victim taken", "link $victim h", "remove $victim",
+		"open /dev/kmsg", "open /dev/mem", "open /dev/kvm", "open /dev/fuse", "open /dev/vda", "read /etc/shadow", "read /etc/gshadow",
+		"read /proc/$runtime/environ", "stat /proc/$canary", "openwrite /proc/sys/kernel/core_pattern", "openwrite /sys/kernel/uevent_helper",
+	} {
+		s.denied(s.make(s.base, try{what: what}), append(blocked, "ENXIO", "EISDIR")...)
+	}
 }
 
 // Pairs are for one's own processes and stay.
@@ -298,40 +298,7 @@ func (v trove) tries() map[string][]string {
 }
 
 func TestV27SharedMemory(t *testing.T) {
-	row{id: "V27", needs: "ipc", from: 2}.each(t, func(s *scene) {
-		v := bury(s)
-		for what, args := range v.tries() {
-			a := s.attempt(args...)
-			if a.Err == "" {
-				s.Errorf("%s: %v", what, a)
-			}
-			s.denied(a, "EINVAL", "EIDRM", "ENOENT", "EACCES", "EPERM", "ENOMSG")
-		}
-		// What it makes is nobody's but its own.
-		s.must(s.attempt("shmnew", fmt.Sprint(v.key)))
-		if id, err := unix.SysvShmGet(v.key, 0, 0); err == nil {
-			s.Errorf("its memory is there: %d", id)
-		}
-		if entries, err := os.ReadDir("/dev/shm"); err == nil {
-			made := filepath.Join("/dev/shm", filepath.Base(s.top)+".shm")
-			s.must(s.attempt("create", made))
-			for _, e := range entries {
-				s.denied(s.attempt("open", "/dev/shm/"+e.Name()), "ENOENT", "ENOTDIR")
-			}
-			if _, err := os.Lstat(made); !os.IsNotExist(err) {
-				s.Errorf("what it made in /dev/shm is there: %v", err)
-			}
-		}
-		// What is there is as it was.
-		for id := range map[int]bool{v.shm: true} {
-			page, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
-			s.check(err)
-			if got := string(page[:len(secret)-1]); got != strings.TrimSpace(secret) {
-				s.Errorf("the memory of this machine holds %q", got)
-			}
-			s.check(unix.SysvShmDetach(page))
-		}
-	})
+	row{id: "V27", needs: "ipc", from: 2}.each(t, unsharedMemory)
 	t.Run("free", func(t *testing.T) {
 		s := newScene(t, row{id: "V27"}, 0, users()[0])
 		for what, args := range bury(s).tries() {
@@ -342,4 +309,40 @@ func TestV27SharedMemory(t *testing.T) {
 		}
 		s.end()
 	})
+}
+
+func unsharedMemory(s *scene) {
+	s.Helper()
+	v := bury(s)
+	for what, args := range v.tries() {
+		a := s.attempt(args...)
+		if a.Err == "" {
+			s.Errorf("%s: %v", what, a)
+		}
+		s.denied(a, "EINVAL", "EIDRM", "ENOENT", "EACCES", "EPERM", "ENOMSG")
+	}
+	// What it makes is nobody's but its own.
+	s.must(s.attempt("shmnew", fmt.Sprint(v.key)))
+	if id, err := unix.SysvShmGet(v.key, 0, 0); err == nil {
+		s.Errorf("its memory is there: %d", id)
+	}
+	if entries, err := os.ReadDir("/dev/shm"); err == nil {
+		made := filepath.Join("/dev/shm", filepath.Base(s.top)+".shm")
+		s.must(s.attempt("create", made))
+		for _, e := range entries {
+			s.denied(s.attempt("open", "/dev/shm/"+e.Name()), "ENOENT", "ENOTDIR")
+		}
+		if _, err := os.Lstat(made); !os.IsNotExist(err) {
+			s.Errorf("what it made in /dev/shm is there: %v", err)
+		}
+	}
+	// What is there is as it was.
+	for id := range map[int]bool{v.shm: true} {
+		page, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
+		s.check(err)
+		if got := string(page[:len(secret)-1]); got != strings.TrimSpace(secret) {
+			s.Errorf("the memory of this machine holds %q", got)
+		}
+		s.check(unix.SysvShmDetach(page))
+	}
 }

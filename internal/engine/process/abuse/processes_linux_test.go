@@ -158,31 +158,34 @@ func TestV18Capabilities(t *testing.T) {
 }
 
 func TestV28InheritedDescriptors(t *testing.T) {
-	row{id: "V28"}.each(t, func(s *scene) {
-		held := []int{s.canary.pidfd}
-		open := func(fd int, err error) {
-			s.check(err)
-			held = append(held, fd)
-			s.Cleanup(func() { unix.Close(fd) })
-		}
-		open(unix.Open(filepath.Join(s.outside, "secret"), unix.O_RDONLY, 0))
-		open(unix.Open(s.outside, unix.O_RDONLY|unix.O_DIRECTORY, 0))
-		open(unix.Dup(s.listeners[0].fd))
-		var pipe [2]int
-		s.check(unix.Pipe(pipe[:]))
-		open(pipe[0], nil)
-		open(pipe[1], nil)
-		for _, high := range []int{500, 900} { // above whatever the runtime opens for itself
-			open(high, unix.Dup3(held[1], high, 0))
-		}
-		got := s.must(s.attempt("fds"))
-		if found := strings.Fields(got); len(found) != 3 || !strings.HasPrefix(found[2], "2:") {
-			s.Errorf("it has %q", got)
-		}
-		for _, fd := range held[1:] {
-			s.denied(s.attempt("read", fmt.Sprintf("/proc/self/fd/%d", fd)), hidden...)
-		}
-	})
+	row{id: "V28"}.each(t, threeDescriptors)
+}
+
+func threeDescriptors(s *scene) {
+	s.Helper()
+	held := []int{s.canary.pidfd}
+	open := func(fd int, err error) {
+		s.check(err)
+		held = append(held, fd)
+		s.Cleanup(func() { unix.Close(fd) })
+	}
+	open(unix.Open(filepath.Join(s.outside, "secret"), unix.O_RDONLY, 0))
+	open(unix.Open(s.outside, unix.O_RDONLY|unix.O_DIRECTORY, 0))
+	open(unix.Dup(s.listeners[0].fd))
+	var pipe [2]int
+	s.check(unix.Pipe(pipe[:]))
+	open(pipe[0], nil)
+	open(pipe[1], nil)
+	for _, high := range []int{500, 900} { // above whatever the runtime opens for itself
+		open(high, unix.Dup3(held[1], high, 0))
+	}
+	got := s.must(s.attempt("fds"))
+	if found := strings.Fields(got); len(found) != 3 || !strings.HasPrefix(found[2], "2:") {
+		s.Errorf("it has %q", got)
+	}
+	for _, fd := range held[1:] {
+		s.denied(s.attempt("read", fmt.Sprintf("/proc/self/fd/%d", fd)), hidden...)
+	}
 }
 
 func TestV29ForkBomb(t *testing.T) {

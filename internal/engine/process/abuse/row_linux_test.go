@@ -26,6 +26,8 @@ type row struct {
 	change func(*scene)
 	// serial rows share something: one level, and one user, at a time.
 	serial bool
+	// warm rows have a cell ready for each call at level 2; they are serial.
+	warm bool
 	// in is where the scenes are made; empty means where temporary files are.
 	in string
 	// clock, unless nil, is the one of the engine.
@@ -58,7 +60,13 @@ func users() []user {
 // each runs a test in a scene for each level and user.
 func (r row) each(t *testing.T, test func(*scene)) {
 	t.Helper()
-	for level := range 3 {
+	r.at(t, []int{0, 1, 2}, test)
+}
+
+// at runs a test in a scene for some levels and each user.
+func (r row) at(t *testing.T, levels []int, test func(*scene)) {
+	t.Helper()
+	for _, level := range levels {
 		for _, u := range users() {
 			t.Run(fmt.Sprintf("level %d %s", level, u.name), func(t *testing.T) {
 				if !r.serial {

@@ -69,7 +69,7 @@ func newScene(t *testing.T, r row, level int, u user) *scene {
 	t.Helper()
 	s := &scene{T: t, row: r, level: level, user: u, names: newRegistry(), policies: map[string]*policy.Policy{}, runtimes: map[string]*core.Runtime{}, said: map[string]bool{}}
 	s.top = shortDir(t, r.in)
-	s.engine = process.New(process.Options{ScratchDir: s.makeDir("scratch", 0, 0o755), Clock: r.clock, Resolver: s.names})
+	s.engine = process.New(process.Options{ScratchDir: s.makeDir("scratch", 0, 0o755), Clock: r.clock, Resolver: s.names, Warm: r.warm})
 	t.Cleanup(func() {
 		if err := s.engine.Close(); err != nil {
 			t.Errorf("the engine left something behind: %v", err)
@@ -331,7 +331,13 @@ func (s *scene) call(d document, c durward.Call) (durward.Result, error) {
 	if c.Dir == "" {
 		c.Dir = s.workspace
 	}
-	return s.runtime(s.compile(d)).Do(s.Context(), c)
+	do := func() (durward.Result, error) { return s.runtime(s.compile(d)).Do(s.Context(), c) }
+	if s.row.warm && s.level == 2 {
+		do = s.inCell(do)
+	}
+	r, err := do()
+	s.check(r.Discard())
+	return r, err
 }
 
 // shell makes a call of a script under the row's policy. The processes of the script can
