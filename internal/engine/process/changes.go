@@ -34,7 +34,8 @@ func (r *run) readChanges(ctx context.Context) (durward.Changes, error) {
 	for _, one := range copies {
 		set, err := readCopy(ctx, one, r.grant.Limits.Tmp)
 		if err != nil {
-			return nil, errors.Join(err, c.Close())
+			r.dropCopies()
+			return nil, err
 		}
 		c.sets = append(c.sets, set)
 	}
