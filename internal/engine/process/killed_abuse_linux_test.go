@@ -29,7 +29,8 @@ const copiedBytes = 64 << 20
 // all processes are dead, and nobody has a mount, a listener or the memory of a copy of theirs.
 func TestAKilledRuntimeLeavesNothing(t *testing.T) {
 	s, m := newTarget(t), newMarker(t, 0)
-	runtime, dir := killable(t, s, m)
+	runtime, said := killable(t, s, m, "its rooms")
+	dir := told(t, said, "ready in ")
 	waitFor(t, "all escapees run", 20*time.Second, func() bool { return m.alive(t) >= 4*escaped })
 	tree := familyOf(t, runtime.Process.Pid)
 	port := uint64(portOf(t, s.at))
@@ -72,13 +73,53 @@ func TestAKilledRuntimeLeavesNothing(t *testing.T) {
 	untouched(t, dir)
 }
 
-// killable starts the other runtime and waits until it is what it is to be killed as. Its
-// commands work in dir.
-func killable(t *testing.T, s *target, m marker) (runtime *exec.Cmd, dir string) {
+// Nor does one that is killed at any other moment: when it starts calls, ends them, or makes a
+// cell. Who outlives it becomes a child of this process.
+func TestARuntimeKilledAtAnyMomentLeavesNothing(t *testing.T) {
+	s := newTarget(t)
+	must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+	defer func() { must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)) }()
+	before := familyOf(t, os.Getpid())
+	for round := range 12 {
+		m := newMarker(t, round)
+		runtime, said := killable(t, s, m, "calls")
+		dir := told(t, said, "ready in ")
+		for range 3 * round {
+			told(t, said, "call")
+		}
+		must(t, runtime.Process.Kill())
+		_ = runtime.Wait() // it was killed
+		waitFor(t, "who has outlived it is dead", time.Second, func() bool { return reapedAll(t, before) })
+		if left := withMount(t, dir); len(left) > 0 || m.alive(t) > 0 {
+			t.Errorf("round %d: %v have %s mounted; %d carry its marker", round, left, dir, m.alive(t))
+		}
+	}
+	for _, fd := range before {
+		must(t, unix.Close(fd))
+	}
+}
+
+// reapedAll reaps the dead among the descendants of this process, but for some, and reports
+// whether there are no others.
+func reapedAll(t *testing.T, but map[int]int) bool {
+	t.Helper()
+	all := true
+	for pid, fd := range familyOf(t, os.Getpid()) {
+		if _, known := but[pid]; !known {
+			_, err := unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
+			all = all && err == nil && endedUntil(t, fd, time.Now())
+		}
+		must(t, unix.Close(fd))
+	}
+	return all
+}
+
+// killable starts the other runtime, which does some part, and gives what it says.
+func killable(t *testing.T, s *target, m marker, part string) (runtime *exec.Cmd, said *bufio.Reader) {
 	t.Helper()
 	tmp := t.TempDir()
 	openToAll(t, tmp)
-	runtime = exec.Command(os.Args[0], "-test.run=^TestRuntimeThatWillBeKilledWithItsRooms$")
+	runtime = exec.Command(os.Args[0], "-test.run=^TestRuntimeThatWillBeKilledInside$/"+part)
 	runtime.Env = append(os.Environ(), "TMPDIR="+tmp, "DURWARD_TEST_MARKER="+string(m), "DURWARD_TEST_TARGET="+s.at)
 	runtime.Stderr = os.Stderr
 	stdin, err := runtime.StdinPipe()
@@ -90,56 +131,112 @@ func killable(t *testing.T, s *target, m marker) (runtime *exec.Cmd, dir string)
 		stdin.Close() // then it ends by itself, unless it was killed
 		_ = runtime.Wait()
 	})
-	said := bufio.NewReader(stdout)
-	line, err := said.ReadString('\n')
-	dir, ready := strings.CutPrefix(line, "ready in ")
-	if err != nil || !ready {
-		rest, _ := io.ReadAll(said)
-		t.Fatalf("the other runtime: %v: %s%s", err, line, rest)
-	}
-	return runtime, strings.TrimSpace(dir)
+	return runtime, bufio.NewReader(stdout)
 }
 
-// TestRuntimeThatWillBeKilledWithItsRooms is the other runtime of the test above; by itself
-// it does nothing.
-func TestRuntimeThatWillBeKilledWithItsRooms(t *testing.T) {
+// told waits for a line that begins with some words, and gives the rest.
+func told(t *testing.T, said *bufio.Reader, words string) string {
+	t.Helper()
+	line, err := said.ReadString('\n')
+	rest, begins := strings.CutPrefix(line, words)
+	if err != nil || !begins {
+		more, _ := io.ReadAll(said)
+		t.Fatalf("the other runtime: %v: %s%s", err, line, more)
+	}
+	return strings.TrimSpace(rest)
+}
+
+// TestRuntimeThatWillBeKilledInside is the other runtime of the tests above, which does what
+// its subtests are called; by itself it does nothing.
+func TestRuntimeThatWillBeKilledInside(t *testing.T) {
 	at, m := os.Getenv("DURWARD_TEST_TARGET"), marker(os.Getenv("DURWARD_TEST_MARKER"))
 	if at == "" {
 		return
 	}
-	dir, copied := copying(t)
-	copied.Keep = durward.KeepStream
-	plain := copied
-	plain.Files.CopyOnWrite = false
-	e := newEngine(t, Options{Warm: true})
-	words := fmt.Sprintf(brokenWords, at)
-	hold := func(script string, g durward.Grant) {
-		t.Helper()
-		c := call("bash", "-c", fmt.Sprintf("%s\n%s\n%s\necho here; trap '' TERM; sleep %s", words, script, escapees(m), m))
-		c.Dir = dir
-		s, end := opened(t, e, c, g)
-		heard(t, s, "here\n")
-		t.Cleanup(func() { end(nil) })
+	for part, play := range map[string]func(prey){"its rooms": prey.holdRooms, "calls": prey.makeCalls} {
+		t.Run(part, func(t *testing.T) {
+			dir, copied := copying(t)
+			copied.Keep = durward.KeepStream
+			p := prey{T: t, engine: newEngine(t, Options{Warm: true}), dir: dir, marker: m, words: fmt.Sprintf(brokenWords, at), copied: copied}
+			p.plain = copied
+			p.plain.Files.CopyOnWrite = false
+			p.allowed, p.both = p.plain, copied
+			p.allowed.Network = durward.Network{Mode: durward.NetAllowlist, Allow: []string{at, "slow.test:80", "10.9.8.7:80"}}
+			p.both.Network = p.allowed.Network
+			play(p)
+		})
+	}
+}
+
+// A prey is a runtime that is killed.
+type prey struct {
+	*testing.T
+	engine *Engine
+	dir    string
+	marker marker
+	words  string // with which scripts begin that write to a copy
+	// The grants of calls with neither a copy nor an allowlist, with one of them, with both.
+	plain, copied, allowed, both durward.Grant
+}
+
+// connect reaches the target through a tunnel and straight.
+const connect = "tunnel; hello; exec 4<&3; straight $AT; hello"
+
+// unwritten leaves out of words what is written.
+func (p prey) unwritten() string {
+	return strings.ReplaceAll(p.words, "echo new > old; echo x > made", "")
+}
+
+// holdRooms has a call of each kind, and a cell.
+func (p prey) holdRooms() {
+	hold := func(g durward.Grant, words, script string) {
+		c := call("bash", "-c", fmt.Sprintf("%s\n%s\n%s\necho here; trap '' TERM; sleep %s", words, script, escapees(p.marker), p.marker))
+		c.Dir = p.dir
+		s, end := opened(p.T, p.engine, c, g)
+		p.Cleanup(func() { end(nil) })
+		heard(p.T, s, "here\n")
 	}
 	write := fmt.Sprintf("head -c %d /dev/zero > large", copiedBytes)
-	const connect = "tunnel; hello; exec 4<&3; straight $AT; hello"
-	hold(write, copied)
-	copied.Network = durward.Network{Mode: durward.NetAllowlist, Allow: []string{at, "slow.test:80", "10.9.8.7:80"}}
-	hold(write+"\n"+connect, copied)
-	words = strings.ReplaceAll(words, "echo new > old; echo x > made", "") // what these write is not a copy
-	allowed := plain
-	allowed.Network = copied.Network
-	hold(connect, allowed)
-	hold("", plain)
-	plain.Keep = durward.KeepHeadTail
-	c := call("true")
-	c.Dir = dir
-	if _, err := e.run(t.Context(), c, plain); err != nil {
-		t.Fatal(err)
+	hold(p.copied, p.words, write)
+	hold(p.both, p.words, write+"\n"+connect)
+	hold(p.allowed, p.unwritten(), connect)
+	hold(p.plain, p.unwritten(), "")
+	p.call(p.plain, p.unwritten(), "exit 3")
+	settle(p.engine) // a cell waits
+	fmt.Println("ready in", p.dir)
+	p.live()
+}
+
+// makeCalls makes calls of each kind, over and over, side by side.
+func (p prey) makeCalls() {
+	fmt.Println("ready in", p.dir)
+	for _, one := range []struct {
+		grant         durward.Grant
+		words, script string
+	}{{p.plain, p.unwritten(), ""}, {p.copied, p.words, ""}, {p.allowed, p.unwritten(), connect}, {p.both, p.words, connect}} {
+		go func() { // ends with the process
+			for {
+				p.call(one.grant, one.words, one.script+"\n: "+string(p.marker)+"; exit 3")
+				fmt.Println("call")
+			}
+		}()
 	}
-	settle(e) // a cell waits
-	fmt.Println("ready in", dir)
-	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or whoever was to do it is dead
+	p.live()
+}
+
+func (p prey) call(g durward.Grant, words, script string) {
+	g.Keep = durward.KeepHeadTail
+	c := durward.Call{ID: "test", Argv: []string{"bash", "-c", words + script}, Dir: p.dir}
+	r, err := p.engine.run(p.Context(), c, g)
+	if err != nil || r.ExitStatus() != 3 || r.Discard() != nil {
+		fmt.Println("exit", r.ExitStatus(), err, string(r.Stderr.Bytes()))
+	}
+}
+
+// live goes on until it is killed, or whoever was to do it is dead.
+func (p prey) live() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(1)
 }
 
 // familyOf gives a process and all its descendants, each by its id and with a descriptor.
@@ -160,9 +257,10 @@ func familyOf(t *testing.T, pid int) map[int]int {
 				continue
 			}
 			fd, err := unix.PidfdOpen(one, 0)
-			if err != nil {
-				t.Fatalf("%d: %v", one, err)
+			if err == unix.ESRCH {
+				continue // it has ended meanwhile
 			}
+			must(t, err)
 			family[one] = fd
 		}
 	}
