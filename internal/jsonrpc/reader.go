@@ -1,0 +1,90 @@
+package jsonrpc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// MaxLineBytes is the limit of a [Reader] that is not given one.
+const MaxLineBytes = 16 << 20
+
+const bufferBytes = 32 << 10
+
+// ErrTooLong is the error for a line over the limit, and at once the answer to it.
+var ErrTooLong = invalid("the line is too long")
+
+// A Reader takes a stream apart into lines. Apart from a buffer of 32 KiB it holds only
+// the line it is reading, and while that grows no more than twice the limit. It is not
+// safe for concurrent use.
+type Reader struct {
+	in    *bufio.Reader
+	limit int
+	err   error // what ended the stream
+}
+
+// NewReader makes a Reader of lines of up to limit bytes, the line end not counted.
+// Zero means MaxLineBytes.
+func NewReader(r io.Reader, limit int) *Reader {
+	if limit <= 0 {
+		limit = MaxLineBytes
+	}
+	return &Reader{in: bufio.NewReaderSize(r, bufferBytes), limit: limit}
+}
+
+// ReadLine gives the next line that is not blank, without its end; it is the caller's
+// to keep. At the end of the stream a line needs no end.
+//
+// After [ErrTooLong] the line has been passed over and reading goes on. Any other
+// error is that of the stream, io.EOF included, and stays.
+func (r *Reader) ReadLine() ([]byte, error) {
+	for {
+		line, err := r.line()
+		if err != nil {
+			return nil, err
+		}
+		if skip(line, 0) < len(line) {
+			return line, nil
+		}
+	}
+}
+
+// line gives the next line, blank or not; before the end of the stream that may be one
+// that is not there.
+func (r *Reader) line() ([]byte, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	var line []byte
+	for tooLong := false; ; {
+		part, err := r.in.ReadSlice('\n')
+		if tooLong = tooLong || len(line)+len(part) > r.most(); tooLong {
+			line = nil
+		} else {
+			line = r.join(line, part)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if r.err = err; err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		if tooLong || len(line) > r.limit {
+			return nil, ErrTooLong
+		}
+		return line, nil
+	}
+}
+
+// most is the limit with the longest line end.
+func (r *Reader) most() int { return r.limit + len("\r\n") }
+
+// join grows a line by doubling it, though not past what it may come to.
+func (r *Reader) join(line, part []byte) []byte {
+	if need := len(line) + len(part); need > cap(line) {
+		line = append(make([]byte, 0, min(max(need, 2*cap(line)), r.most())), line...)
+	}
+	return append(line, part...)
+}
