@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -32,7 +33,7 @@ type Process struct {
 	copies []Copy   // of what could be written
 	ways   []Way    // out of its network namespace
 	net    *os.File // the network namespace of the call, where that is a kept one
-	mounts *os.File // its mount namespace, where a spare had one
+	mounts *os.File // its mount namespace at level 2, or nil
 	spares *Spares  // gets another one when the call is over
 	host   Host
 	bounds string        // what the kernel calls the cgroup that bounds memory; empty without one
@@ -315,7 +316,18 @@ func (p *Process) watch() {
 		p.readRecords(false)
 		close(p.exited)
 	}
-	p.spares.refill(p.plan, p.host, p.mounts)
+	p.leaveMounts()
+	p.spares.refill(p.plan, p.host)
+}
+
+// leaveMounts takes down what was mounted for the call, behind its answer.
+func (p *Process) leaveMounts() {
+	if p.mounts != nil {
+		p.host.later.Go(func() {
+			runtime.Gosched() // whoever waits for the end of the call goes first
+			p.mounts.Close()
+		})
+	}
 }
 
 // waitEnd waits for a process of ours and reaps it. In a program that ignores SIGCHLD,

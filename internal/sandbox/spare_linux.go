@@ -4,8 +4,6 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -79,28 +77,18 @@ func (s *Spares) take(key shape) *spare {
 }
 
 // refill makes one in the background when a call is over that could have used one. Where
-// that fails, calls start as they would without. What was mounted for the call goes then,
-// too: to take mounts down takes longer than the end of a process.
-func (s *Spares) refill(p Plan, h Host, mounts *os.File) {
+// that fails, calls start as they would without.
+func (s *Spares) refill(p Plan, h Host) {
 	if s == nil || p.warm == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	full := s.waiting(p.key) >= mostSpares
-	switch {
-	case s.shut:
-		mounts.Close() // of nil it is an error that does no harm
-		return
-	case full && mounts == nil:
+	if s.shut || s.waiting(p.key) >= mostSpares {
 		return
 	}
 	s.making.Go(func() {
 		runtime.Gosched() // whoever waits for the end of the call goes first
-		mounts.Close()
-		if full {
-			return
-		}
 		r, err := makeSpare(p, h)
 		if err != nil {
 			return
@@ -158,8 +146,8 @@ func makeSpare(p Plan, h Host) (*spare, error) {
 	if err == nil {
 		r.pid, r.pidfd, err = spawn(context.Background(), s.namespaces(), born, list)
 	}
-	if err == nil && p.apart {
-		s.mounts, _ = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", r.pid)) // without it the end takes longer
+	if err == nil {
+		s.holdMounts(r.pid)
 	}
 	s.closeLent() // or nobody would see the end of it
 	if err == nil && p.key.prepared {

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -33,7 +34,7 @@ func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Proces
 	defer s.closeLent()
 	proc, err := s.start(ctx, h)
 	if err != nil {
-		r.Spares.refill(p, h, nil)
+		r.Spares.refill(p, h)
 		short := s.shortage(err)
 		s.closeOwn()
 		if short != NoShortage {
@@ -62,7 +63,7 @@ type starter struct {
 	memory  *memoryGroup
 	users   *os.File  // the user namespace of the call, or nil
 	net     *os.File  // its network namespace, where that is a kept one
-	mounts  *os.File  // its mount namespace, where a spare had one
+	mounts  *os.File  // its mount namespace at level 2, or nil
 	owners  *os.File  // the user namespace by which files change their owners, or nil; it is not ours
 	kept    *keptRoom // the room that it gets a copy of, or nil
 	guard   *guard    // nil where nothing is to be watched
@@ -95,6 +96,9 @@ func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
 		kill(pidfd) // it is process 1 of the call
 		reapFailed(pidfd)
 		return nil, err
+	}
+	if s.mounts == nil {
+		s.holdMounts(pid)
 	}
 	proc := &Process{
 		plan: s.plan, eager: s.plan.follow, pid: pid, pidfd: pidfd, control: s.control, status: s.status, group: s.group, memory: s.memory,
@@ -201,6 +205,14 @@ func (s *starter) equip(place []placement, h Host) (all []placement, enter []Cal
 	}
 	place, err = s.openHand(place)
 	return place, enter, born, err
+}
+
+// holdMounts keeps the mount namespace of a call beyond its last process, whose end would
+// otherwise wait until all is taken down. Where that is not to be had, it does.
+func (s *starter) holdMounts(pid int) {
+	if s.plan.apart {
+		s.mounts, _ = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	}
 }
 
 // monotonic reads the clock that the command's process reads, too.
