@@ -241,7 +241,7 @@ func TestASlowLogKeepsNoCommandAlive(t *testing.T) {
 
 // Calls together cannot have so many connections that others could not go on.
 func TestConnectionsLeaveDescriptorsToOtherCalls(t *testing.T) {
-	const files, places = 512, 512 / 2 / 6
+	const files, places = 1024, 1024 / 2 / 6
 	target, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts: a connection has nothing open here but for us
 	must(t, err)
 	defer target.Close()
