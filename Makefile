@@ -12,7 +12,7 @@ FUZZ     ?= .
 export GOFLAGS := -buildvcs=false $(GOFLAGS)
 
 # Packages whose tests differ between root and everybody else.
-UNPRIVILEGED := ./internal/audit ./internal/dirlock ./internal/engine/process ./internal/engine/process/abuse ./internal/fsroot ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
+UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/process ./internal/engine/process/abuse ./internal/fsroot ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
 
 # $(call tagged,TAG) lists the packages with tests behind a build tag.
 tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xargs -r dirname | sort -u)
