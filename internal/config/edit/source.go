@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +13,10 @@ type source struct {
 	file  string
 	text  string
 	lines []int // where each line begins
+	// seen is the place that was asked for last, and seenAt its byte: the next one is
+	// often behind it, on a line that may be the whole document.
+	seen   durward.Position
+	seenAt int
 }
 
 func newSource(file, text string) source {
@@ -29,12 +34,14 @@ func (s *source) offset(p durward.Position) int {
 	if p.Line > len(s.lines) {
 		return len(s.text)
 	}
-	at := s.lines[max(p.Line, 1)-1]
-	for range p.Column - 1 {
-		_, size := utf8.DecodeRuneInString(s.text[at:])
-		at += size
+	if p.Line != s.seen.Line || p.Column < s.seen.Column {
+		s.seen, s.seenAt = durward.Position{Line: p.Line, Column: 1}, s.lines[max(p.Line, 1)-1]
 	}
-	return at
+	for ; s.seen.Column < p.Column; s.seen.Column++ {
+		_, size := utf8.DecodeRuneInString(s.text[s.seenAt:])
+		s.seenAt += size
+	}
+	return s.seenAt
 }
 
 // at gives the byte at i, and 0 beyond the end.
@@ -45,28 +52,37 @@ func (s *source) at(i int) byte {
 	return s.text[i]
 }
 
-// lineStart gives the first byte of the line that holds i.
-func (s *source) lineStart(i int) int { return strings.LastIndexByte(s.text[:i], '\n') + 1 }
-
-// lineEnd gives the end of the line that holds i, before what ends it.
-func (s *source) lineEnd(i int) int {
-	end := strings.IndexByte(s.text[i:], '\n')
-	if end < 0 {
-		return len(s.text)
+// line gives the number of the line that holds i.
+func (s *source) line(i int) int {
+	n, begins := slices.BinarySearch(s.lines, i)
+	if begins {
+		return n
 	}
-	if end += i; end > i && s.text[end-1] == '\r' {
-		end--
-	}
-	return end
+	return n - 1
 }
+
+// lineStart gives the first byte of the line that holds i.
+func (s *source) lineStart(i int) int { return s.lines[s.line(i)] }
 
 // nextLine gives the first byte of the line after the one that holds i, or the end of
 // the text.
 func (s *source) nextLine(i int) int {
-	if end := strings.IndexByte(s.text[i:], '\n'); end >= 0 {
-		return i + end + 1
+	if n := s.line(i) + 1; n < len(s.lines) {
+		return s.lines[n]
 	}
 	return len(s.text)
+}
+
+// lineEnd gives the end of the line that holds i, before what ends it.
+func (s *source) lineEnd(i int) int {
+	end := s.nextLine(i)
+	if end > i && s.text[end-1] == '\n' {
+		end--
+	}
+	if end > i && s.text[end-1] == '\r' {
+		end--
+	}
+	return end
 }
 
 // newline gives what ends the line that holds i, or other lines where it is the last.
