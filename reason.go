@@ -104,6 +104,15 @@ const (
 	ArgDenied         Reason = "arg_denied"
 )
 
+// Commands.
+const (
+	CommandUnknown    Reason = "commandNotFound"
+	ArgMetachar       Reason = "argMetachar"
+	ArgNotAllowed     Reason = "argNotAllowed"
+	ArgDashNotAllowed Reason = "argDashNotAllowed"
+	ArgOutsideRoots   Reason = "argOutsideRoots"
+)
+
 // HTTP.
 const (
 	BadRequest       Reason = "bad_request"
@@ -211,6 +220,12 @@ var reasonTable = []reasonRow{
 	{BadFrontmatter, Invalid, "DWD-PAGE-002", "the page's frontmatter is invalid"},
 	{CommandNotAllowed, Denied, "DWD-PAGE-003", "the page does not allow this command"},
 	{ArgDenied, Denied, "DWD-PAGE-004", "an argument leads out of the page's directory"},
+
+	{CommandUnknown, Denied, "DWD-COMMAND-001", "the policy has no such command"},
+	{ArgMetachar, Denied, "DWD-COMMAND-002", "an argument holds a character that means something to a shell"},
+	{ArgNotAllowed, Denied, "DWD-COMMAND-003", "an argument is not allowed"},
+	{ArgDashNotAllowed, Denied, "DWD-COMMAND-004", "an option is not allowed"},
+	{ArgOutsideRoots, Denied, "DWD-COMMAND-005", "an argument names a path outside the allowed roots"},
 
 	{BadRequest, Invalid, "DWD-HTTP-001", "the request is malformed"},
 	{BodyTooLarge, TooLarge, "DWD-HTTP-002", "the request body is over its limit"},
