@@ -15,7 +15,7 @@ const module = "github.com/durward/durward"
 // vocabulary.
 var leaves = []string{
 	"internal/audit", "internal/config", "internal/content", "internal/dirlock", "internal/fsroot", "internal/httpedge",
-	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/netguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
+	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/mcppolicy", "internal/netguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
 	"internal/telemetry",
 }
 
@@ -29,7 +29,7 @@ var rooms = []struct {
 	{[]string{"cmd/*"}, []string{"internal/cli"}},
 	{[]string{"internal/cli"}, append([]string{"site", "internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
 	{[]string{"site"}, append([]string{"internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
-	{[]string{"internal/door/*"}, append([]string{"internal/core"}, without("internal/policy", "internal/sandbox")...)},
+	{[]string{"internal/door/*"}, append([]string{"internal/core"}, without("internal/policy", "internal/mcppolicy", "internal/sandbox")...)},
 	{[]string{"internal/source/*", "internal/engine/*"}, append([]string{"internal/core"}, leaves...)},
 	{[]string{"internal/core/coretest"}, append([]string{"internal/core"}, leaves...)},
 	{[]string{"internal/core"}, leaves},
@@ -37,6 +37,9 @@ var rooms = []struct {
 	{[]string{"."}, nil},
 	{[]string{"bench"}, append([]string{"site", "internal/engine/*", "internal/core"}, leaves...)},
 }
+
+// pure lists the rooms that only decide.
+var pure = []string{"internal/policy", "internal/mcppolicy"}
 
 // doesIO lists what a package that only decides has no use for. Packages that are
 // part pure are in impure, by name.
@@ -98,6 +101,8 @@ func TestTurnedArrowsAreCaught(t *testing.T) {
 		{"internal/policy", "os"},
 		{"internal/policy", "net/http"},
 		{"internal/policy/rule", "golang.org/x/sys/unix"},
+		{"internal/mcppolicy", "os"},
+		{"internal/door/mcp", "internal/mcppolicy"},
 		{"internal/attic", "."},
 		{"internal/cli", "internal/attic"},
 	} {
@@ -126,7 +131,7 @@ func refusal(e edge) string {
 		return "the first is in no room that the table knows"
 	case !ours(e.to) && from == "." && strings.Contains(e.to, "."):
 		return "the vocabulary uses the standard library only"
-	case !ours(e.to) && from == "internal/policy" && slices.ContainsFunc(doesIO, func(p string) bool { return isOrHolds(p, e.to) }):
+	case !ours(e.to) && slices.Contains(pure, from) && slices.ContainsFunc(doesIO, func(p string) bool { return isOrHolds(p, e.to) }):
 		return "policy does no I/O"
 	case !ours(e.to) || e.to == ".":
 		return ""

@@ -1,0 +1,102 @@
+package mcppolicy
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/config"
+)
+
+// Parse reads a policy. file stands in every place.
+//
+// The error has the reason [durward.PolicyInvalid] and names every mistake, one
+// "file:line:column: message" a line; [config.ProblemsOf] gives them as a list. Parse
+// keeps nothing of data and may be called concurrently.
+func Parse(file string, data []byte) (*Document, error) {
+	n, err := config.ParseWith(file, data, config.Options{Format: config.YAML})
+	if n == nil {
+		return nil, invalid(err)
+	}
+	r := &reader{}
+	r.Include(err)
+	doc := &Document{Where: n.Where}
+	fields := doc.fields()
+	reset(fields)
+	r.object(n, fields)
+	r.agree(doc)
+	if err := r.Err(); err != nil {
+		return nil, invalid(err)
+	}
+	if doc.hash, err = digest(fields); err != nil {
+		r.problem(doc.Where, "the policy is too large: %s", err)
+		return nil, invalid(r.Err())
+	}
+	return doc, nil
+}
+
+// invalid gives err, which is nil or made of problems, its reason.
+func invalid(err error) error {
+	problems := config.ProblemsOf(err)
+	if len(problems) == 0 {
+		return err
+	}
+	return &durward.Error{
+		Reason: durward.PolicyInvalid, Where: problems[0].Where, Err: problems,
+		Hint: "mend what is named; nothing runs under a policy with a mistake",
+	}
+}
+
+// A reader fills a document.
+type reader struct{ config.Decoder }
+
+// problem notes a mistake at a place that is no node's.
+func (r *reader) problem(at durward.Position, format string, args ...any) {
+	r.Include(config.Problems{{Where: at, Message: fmt.Sprintf(format, args...)}})
+}
+
+// object decodes a mapping whose members may be written in either spelling.
+func (r *reader) object(n *config.Node, fields []field) {
+	known := config.Fields{}
+	for _, f := range fields {
+		decode := func(value *config.Node) { f.holds.decode(r, value) }
+		known[f.name], known[alias(f.name)] = decode, decode
+	}
+	r.Fields(n, known)
+	if n.Kind != config.Map {
+		return
+	}
+	for _, f := range fields {
+		r.spelling(n, f)
+	}
+}
+
+// spelling finds a member that was written twice, or not though it has to be.
+func (r *reader) spelling(n *config.Node, f field) {
+	first := config.Field{}
+	for _, written := range n.Fields {
+		switch {
+		case written.Name != f.name && written.Name != alias(f.name):
+		case first.Name == "":
+			first = written
+		default:
+			r.problem(written.Where, "%q and %q are one field (first on line %d); keep one", written.Name, first.Name, first.Where.Line)
+		}
+	}
+	if f.required && first.Name == "" {
+		r.problem(n.Where, "%s is missing", strings.TrimPrefix(n.Path+"."+f.name, "."))
+	}
+}
+
+// alias gives the other spelling of a field: "denyNetworkFS" is "deny_network_fs".
+func alias(name string) string {
+	var b strings.Builder
+	for i, c := range name {
+		if unicode.IsUpper(c) && i > 0 && unicode.IsLower(rune(name[i-1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
