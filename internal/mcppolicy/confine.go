@@ -1,0 +1,104 @@
+package mcppolicy
+
+import (
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/policy"
+)
+
+// What a command gets that says nothing about it.
+const (
+	grace     = 200 * time.Millisecond
+	openFiles = 256
+	memory    = 4 << 30
+)
+
+// Confine gives what holds the command: the sandbox that was written for it, or for all
+// commands. Without one the command reads the allowed roots and the system, writes below
+// the recursive write rules that exist by now, has no network, and steps down to what the
+// machine can hold; a rule that is not recursive is not for commands, since nothing would
+// keep them from going deeper.
+//
+// Confine looks paths up anew. Its error has the reason [durward.PolicyInvalid].
+func (c *Command) Confine() (*policy.Policy, error) {
+	p, err := c.confinement()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]policy.Text, len(c.Entry.EnvAllowlist.Value))
+	for i, t := range c.Entry.EnvAllowlist.Value {
+		names[i] = policy.Text{Value: t.Value, Where: t.Where}
+	}
+	return p.AllowEnv(names...)
+}
+
+func (c *Command) confinement() (*policy.Policy, error) {
+	host := policy.Host{
+		GOOS: c.host.goos(), Home: c.host.Home, Workspace: c.policy.Roots[0].Path, Environ: c.host.Environ,
+		Resolve: c.host.Resolve, GitDirs: c.host.GitDirs, Own: c.host.Own, Hidden: c.host.Hidden,
+	}
+	if written := c.written(); written != nil {
+		doc := *written
+		doc.Limits = c.limits(doc.Limits)
+		return policy.Compile(&doc, host)
+	}
+	flags := policy.Flags{Limits: c.limits(durward.Limits{})}
+	for _, root := range c.policy.Roots[1:] {
+		flags.Read = append(flags.Read, root.Path)
+	}
+	for _, rule := range c.policy.WriteRules {
+		if _, err := c.host.Resolve(rule.Path); err == nil && rule.Recursive {
+			flags.Write = append(flags.Write, rule.Path)
+		}
+	}
+	return policy.Default(host, flags)
+}
+
+// written gives the sandbox that somebody wrote for the command, or nil.
+func (c *Command) written() *policy.Document {
+	if own := c.Entry.Sandbox.Document; own != nil {
+		return own
+	}
+	return c.policy.Document.Sandbox.Document
+}
+
+// limits fills in what the sandbox leaves open from what the policy says elsewhere.
+func (c *Command) limits(l durward.Limits) durward.Limits {
+	seconds := (c.Timeout + time.Second - 1) / time.Second
+	for _, m := range []struct {
+		into  *int64
+		value int64
+	}{
+		{(*int64)(&l.Wall), int64(c.Timeout)},
+		{(*int64)(&l.Grace), int64(grace)},
+		{(*int64)(&l.CPU), int64((seconds + 1) * time.Second)},
+		{&l.Memory, memory},
+		{&l.AddressSpace, c.policy.Document.Limits.MaxAddressSpaceBytes.Value},
+		{&l.OpenFiles, openFiles},
+		{&l.Output, c.Entry.MaxOutputBytes.Value},
+	} {
+		if *m.into == 0 {
+			*m.into = m.value
+		}
+	}
+	return l
+}
+
+// under gives the command as part of another policy of the same machine.
+func (c *Command) under(p *Policy) *Command {
+	moved := *c
+	moved.policy = p
+	return &moved
+}
+
+// confine finds the mistakes of a sandbox that was written.
+func (c *compiler) confine(cmd *Command) {
+	if cmd.written() == nil || len(c.p.Roots) == 0 {
+		return
+	}
+	if _, err := cmd.Confine(); err != nil {
+		c.problems = append(c.problems, config.ProblemsOf(err)...)
+	}
+}

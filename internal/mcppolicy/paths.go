@@ -1,0 +1,142 @@
+package mcppolicy
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// foreign reports whether a path has the absolute form of another system.
+func (c *compiler) foreign(path string) bool {
+	if c.host.windows() {
+		return strings.HasPrefix(path, "/")
+	}
+	return windowsAbs(path)
+}
+
+// windowsAbs reports whether path begins with a drive or names a share.
+func windowsAbs(path string) bool {
+	return len(path) > 2 && path[1] == ':' && (path[2] == '/' || path[2] == '\\') || strings.HasPrefix(path, `\\`)
+}
+
+// expand gives the absolute path that t names. Nothing but "~" is expanded.
+func (c *compiler) expand(name string, t Text) (string, bool) {
+	rest, home := strings.CutPrefix(t.Value, "~")
+	switch {
+	case c.foreign(t.Value):
+		c.problems.Add(t.Where, "%s: %s is a path of another system", name, t.Value)
+	case home && c.host.Home == "":
+		c.problems.Add(t.Where, "%s: %s: there is no home directory here", name, t.Value)
+	case home:
+		return strings.TrimSuffix(c.host.Home, "/") + rest, true
+	default:
+		return t.Value, true
+	}
+	return "", false
+}
+
+// resolve gives the physical path that t names, as far as it exists.
+func (c *compiler) resolve(name string, t Text) (path string, exists, ok bool) {
+	path, ok = c.expand(name, t)
+	if !ok {
+		return "", false, false
+	}
+	physical, exists, err := c.physical(path)
+	if err != nil {
+		c.problems.Add(t.Where, "%s: %s cannot be resolved: %s", name, t.Value, err)
+		return "", false, false
+	}
+	return physical, exists, true
+}
+
+// directory gives the physical path of the existing directory that t names.
+func (c *compiler) directory(name string, t Text) (string, bool) {
+	path, exists, ok := c.resolve(name, t)
+	if !ok {
+		return "", false
+	}
+	if !exists {
+		c.problems.Add(t.Where, "%s: %s does not exist", name, t.Value)
+		return "", false
+	}
+	if mode, err := c.host.Stat(path); err != nil || !mode.IsDir() {
+		c.problems.Add(t.Where, "%s: %s is not a directory", name, t.Value)
+		return "", false
+	}
+	return path, true
+}
+
+// physical resolves a path as far as it exists and joins what is missing to it.
+func (c *compiler) physical(path string) (physical string, exists bool, err error) {
+	for missing := ""; ; {
+		physical, err = c.host.Resolve(path)
+		if err == nil {
+			return filepath.Join(physical, missing), missing == "", nil
+		}
+		parent, base := split(path)
+		switch {
+		case !errors.Is(err, fs.ErrNotExist) || parent == path:
+			return "", false, err
+		case base == "..":
+			return "", false, errors.New("it holds .. behind what exists")
+		}
+		path, missing = parent, filepath.Join(base, missing)
+	}
+}
+
+// split cuts a path before its last name, without judging what ".." in it leads to.
+func split(path string) (parent, base string) {
+	volume := filepath.VolumeName(path)
+	rest := strings.TrimRight(path[len(volume):], "/"+string(filepath.Separator))
+	i := strings.LastIndexAny(rest, "/"+string(filepath.Separator))
+	return volume + rest[:i+1], rest[i+1:]
+}
+
+func (c *compiler) inRoots(path string) bool {
+	for _, root := range c.p.Roots {
+		if contains(root.Path, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// zoneOf gives the write rule by which somebody could put another file in the place of
+// path, or nil. What lies deeper than a rule reaches counts too: a command that may write
+// a directory may write all of it.
+func (c *compiler) zoneOf(path string) *WriteRule {
+	places := []string{path}
+	if physical, _, err := c.physical(path); err == nil {
+		places = append(places, physical)
+	}
+	parent, base := split(path)
+	if physical, _, err := c.physical(parent); err == nil { // the link itself, if it is one
+		places = append(places, filepath.Join(physical, base))
+	}
+	for i := range c.p.WriteRules {
+		for _, place := range places {
+			if rule := &c.p.WriteRules[i]; contains(c.fold(rule.Path), c.fold(place)) {
+				return rule
+			}
+		}
+	}
+	return nil
+}
+
+// fold makes two names of one file equal, where the system's own files ignore case.
+func (c *compiler) fold(path string) string {
+	if c.host.windows() || c.host.goos() == "darwin" {
+		return strings.ToLower(path)
+	}
+	return path
+}
+
+// contains reports whether path is dir or lies below it.
+func contains(dir, path string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || strings.HasSuffix(dir, string(filepath.Separator)) || rest[0] == filepath.Separator)
+}
+
+// isTop reports whether a path has no parent.
+func isTop(path string) bool { return filepath.Dir(path) == path }
