@@ -52,7 +52,6 @@ func (c *compiler) command(name string, e *CommandEntry) *Command {
 	c.exec(name+".exec", cmd)
 	cmd.meta = metacharacters(e.Exec.Value, cmd.Exec, cmd.Physical)
 	c.cwd(name+".cwd", cmd)
-	c.confine(cmd)
 	return cmd
 }
 

@@ -28,6 +28,7 @@ func Compile(doc *Document, host Host, o Options) (*Policy, error) {
 	c.writeRules()
 	c.log()
 	c.commands()
+	c.sandboxes()
 	if err := c.problems.Err(); err != nil {
 		return nil, invalid(err)
 	}

@@ -93,12 +93,21 @@ func (c *Command) under(p *Policy) *Command {
 	return &moved
 }
 
-// confine finds the mistakes of a sandbox that was written.
-func (c *compiler) confine(cmd *Command) {
-	if cmd.written() == nil || len(c.p.Roots) == 0 {
+// sandboxes finds the mistakes in what was written for all commands or for one.
+func (c *compiler) sandboxes() {
+	if len(c.p.Roots) == 0 {
 		return
 	}
-	if _, err := cmd.Confine(); err != nil {
-		c.problems = append(c.problems, config.ProblemsOf(err)...)
+	c.confine(&Command{Entry: &CommandEntry{}, policy: c.p, host: c.host}, c.doc.Sandbox)
+	for _, cmd := range c.p.Commands {
+		c.confine(cmd, cmd.Entry.Sandbox)
 	}
+}
+
+func (c *compiler) confine(cmd *Command, written Sandbox) {
+	if written.Document == nil {
+		return
+	}
+	_, err := cmd.Confine()
+	c.problems = append(c.problems, config.ProblemsOf(err)...)
 }

@@ -15,7 +15,7 @@ import (
 func TestTheHashIsThatOfTheContract(t *testing.T) {
 	for text, want := range map[string]string{
 		"version: 1\nallowedRoots: [\"/w\"]\n": "4db9c60d5f8a9275ebd3bffcd9a3f18a9dec485efd8838965af1db5a0cfdf45b",
-		full: "48034d9ab3fcc353929e66557933890e1541c140f397268fe4168be24d19d76c",
+		full:                                   "48034d9ab3fcc353929e66557933890e1541c140f397268fe4168be24d19d76c",
 	} {
 		if got := parse(t, text).Hash(); got != want {
 			t.Errorf("%s\nhas the hash %s, not %s", text, got, want)

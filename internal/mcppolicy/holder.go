@@ -2,6 +2,7 @@ package mcppolicy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,8 +52,15 @@ type count struct {
 func (c *count) reset() { *c.into = Value[int64]{Value: c.preset} }
 
 func (c *count) decode(r *reader, n *config.Node) {
-	v, ok := r.Int(n, c.low, c.high)
-	if ok {
+	low, high := c.low, c.high
+	if low == high { // between makes no sense
+		low, high = math.MinInt64, math.MaxInt64
+	}
+	switch v, ok := r.Int(n, low, high); {
+	case !ok:
+	case v < c.low || v > c.high:
+		r.Problem(n, "%s must be %d, not %s", n.Path, c.low, n.Text)
+	default:
 		*c.into = Value[int64]{v, n.Where}
 	}
 }
@@ -193,6 +201,10 @@ func values(list []Text) []string {
 
 // text decodes a string of a form.
 func (r *reader) text(n *config.Node, f *form, most int, check func(string) string) (string, bool) {
+	if n.Kind == config.Null && n.Text == "~" {
+		r.Problem(n, `%s must be a string; put it in quotes: "~"`, n.Path)
+		return "", false
+	}
 	v, ok := r.String(n)
 	if !ok {
 		return "", false

@@ -17,17 +17,18 @@ import (
 // A tree is a file system for tests: what there is at a path. A link leads to its target.
 type tree map[string]node
 
+type fileMode = fs.FileMode
+
 type node struct {
 	mode fs.FileMode
 	link string
 }
 
-func dir() node            { return node{mode: fs.ModeDir | 0o755} }
-func program() node        { return node{mode: 0o755} }
-func file() node           { return node{mode: 0o644} }
-func link(to string) node  { return node{mode: fs.ModeSymlink, link: to} }
-func special() node        { return node{mode: fs.ModeNamedPipe | 0o644} }
-func (n node) isDir() bool { return n.mode.IsDir() }
+func dir() node           { return node{mode: fs.ModeDir | 0o755} }
+func program() node       { return node{mode: 0o755} }
+func file() node          { return node{mode: 0o644} }
+func link(to string) node { return node{mode: fs.ModeSymlink, link: to} }
+func special() node       { return node{mode: fs.ModeNamedPipe | 0o644} }
 
 // standard is the machine most tests run on.
 func standard() tree {
@@ -85,7 +86,9 @@ func parse(t testing.TB, text string) *mcppolicy.Document {
 	return doc
 }
 
-func compile(t testing.TB, text string) *mcppolicy.Policy { return compileOn(t, standard().host(), text) }
+func compile(t testing.TB, text string) *mcppolicy.Policy {
+	return compileOn(t, standard().host(), text)
+}
 
 func compileOn(t testing.TB, h mcppolicy.Host, text string) *mcppolicy.Policy {
 	t.Helper()

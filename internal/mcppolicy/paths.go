@@ -28,6 +28,8 @@ func (c *compiler) expand(name string, t Text) (string, bool) {
 		c.problems.Add(t.Where, "%s: %s is a path of another system", name, t.Value)
 	case home && c.host.Home == "":
 		c.problems.Add(t.Where, "%s: %s: there is no home directory here", name, t.Value)
+	case rest == "":
+		return c.host.Home, true
 	case home:
 		return strings.TrimSuffix(c.host.Home, "/") + rest, true
 	default:
@@ -71,11 +73,12 @@ func (c *compiler) directory(name string, t Text) (string, bool) {
 func (c *compiler) physical(path string) (physical string, exists bool, err error) {
 	for missing := ""; ; {
 		physical, err = c.host.Resolve(path)
-		if err == nil {
-			return filepath.Join(physical, missing), missing == "", nil
-		}
 		parent, base := split(path)
 		switch {
+		case err == nil && missing == "":
+			return physical, true, nil
+		case err == nil:
+			return filepath.Join(physical, missing), false, nil
 		case !errors.Is(err, fs.ErrNotExist) || parent == path:
 			return "", false, err
 		case base == "..":
@@ -88,10 +91,12 @@ func (c *compiler) physical(path string) (physical string, exists bool, err erro
 // split cuts a path before its last name, without judging what ".." in it leads to.
 func split(path string) (parent, base string) {
 	volume := filepath.VolumeName(path)
-	rest := strings.TrimRight(path[len(volume):], "/"+string(filepath.Separator))
-	i := strings.LastIndexAny(rest, "/"+string(filepath.Separator))
+	rest := strings.TrimRightFunc(path[len(volume):], separates)
+	i := strings.LastIndexFunc(rest, separates)
 	return volume + rest[:i+1], rest[i+1:]
 }
+
+func separates(c rune) bool { return c == '/' || c == filepath.Separator }
 
 func (c *compiler) inRoots(path string) bool {
 	for _, root := range c.p.Roots {

@@ -12,7 +12,7 @@ import (
 // A Policy is a document that was compiled for one machine. Nobody writes to it or to
 // what it holds, so that it is safe for concurrent use.
 type Policy struct {
-	// Document is what was written, with the limits of the profile if one was chosen.
+	// Document is what was written, as far as the profile leaves it.
 	Document *Document
 	// Hash is that of the whole document, whatever the profile.
 	Hash string
@@ -75,12 +75,12 @@ func (p *Policy) Narrow(profile string) (*Policy, error) {
 	}
 	e, doc, narrowed := p.Document.Profiles[i], *p.Document, *p
 	doc.Limits = doc.Limits.below(e.Limits)
+	kept := values(e.Commands.Value)
+	doc.Commands = slices.DeleteFunc(slices.Clone(doc.Commands), func(c CommandEntry) bool { return !slices.Contains(kept, c.ID.Value) })
 	narrowed.Document, narrowed.Profile = &doc, profile
-	narrowed.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c *Command) bool {
-		return !slices.Contains(values(e.Commands.Value), c.ID)
-	})
+	narrowed.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c *Command) bool { return !slices.Contains(kept, c.ID) })
 	if e.WriteRules.Value == keepNone {
-		narrowed.WriteRules = nil
+		doc.WriteRules, narrowed.WriteRules = nil, nil
 	}
 	for i, c := range narrowed.Commands {
 		narrowed.Commands[i] = c.under(&narrowed)

@@ -1,0 +1,222 @@
+//go:build unix
+
+package mcppolicy_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/mcppolicy"
+)
+
+const home = "version: 1\nallowedRoots: [~/code]\n"
+
+// Each row is a document with one mistake on the standard machine, and what is said.
+func TestMistakesOnThisMachine(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"version: 1\nallowedRoots: [/w, ~/none]", "p.yaml:2:20: allowedRoots[1]: ~/none does not exist"},
+		{"version: 1\nallowedRoots: [~/code/readme]", "p.yaml:2:16: allowedRoots[0]: ~/code/readme is not a directory"},
+		{"version: 1\nallowedRoots: [/]", "p.yaml:2:16: allowedRoots[0]: / is the whole file system; set allowRootFilesystem: true if that is meant"},
+		{"version: 1\nallowedRoots: ['C:\\x', '\\\\server\\share']", "p.yaml:2:15: allowedRoots: no entry is a path of this system"},
+
+		{home + "writeRules: [{path: ~/code/new}]", "p.yaml:3:21: writeRules[0].path: ~/code/new does not exist; set createIfMissing: true to have it made"},
+		{home + "writeRules: [{path: /w}]", "p.yaml:3:21: writeRules[0].path: /w lies in no allowed root"},
+		{home + "writeRules: [{path: ~/code-2, createIfMissing: true}]", "p.yaml:3:21: writeRules[0].path: ~/code-2 lies in no allowed root"},
+		{home + "writeRules: [{path: ~/code/new/../../x, createIfMissing: true}]", "p.yaml:3:21: writeRules[0].path: ~/code/new/../../x cannot be resolved: it holds .. behind what exists"},
+		{home + "writeRules: [{path: 'C:/x', createIfMissing: true}]", "p.yaml:3:21: writeRules[0].path: C:/x is a path of another system"},
+
+		{home + "commands: [{id: a, exec: nosuch}]", "p.yaml:3:26: commands[0].exec: there is no program nosuch on PATH"},
+		{home + "commands: [{id: a, exec: notes.txt}]", "p.yaml:3:26: commands[0].exec: there is no program notes.txt on PATH"},
+		{home + "commands: [{id: a, exec: /usr/bin/none}]", "p.yaml:3:26: commands[0].exec: /usr/bin/none does not exist"},
+		{home + "commands: [{id: a, exec: /usr/bin/notes.txt}]", "p.yaml:3:26: commands[0].exec: /usr/bin/notes.txt is not executable"},
+		{home + "commands: [{id: a, exec: /usr/bin}]", "p.yaml:3:26: commands[0].exec: /usr/bin is not a regular file"},
+		{home + "commands: [{id: a, exec: /usr/bin/pipe}]", "p.yaml:3:26: commands[0].exec: /usr/bin/pipe is not a regular file"},
+		{home + "commands: [{id: a, exec: 'C:\\a.exe'}]", `p.yaml:3:26: commands[0].exec: C:\a.exe is a path of another system; name the systems under platform`},
+		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/scratch/tool}]", "p.yaml:4:26: commands[0].exec: /home/ann/code/scratch/tool lies where the write rule at p.yaml:3:14 lets files be written"},
+		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: planted}]", "p.yaml:4:26: commands[0].exec: planted lies where the write rule at p.yaml:3:14 lets files be written"},
+		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/scratch/out}]", "p.yaml:4:26: commands[0].exec: /home/ann/code/scratch/out lies where the write rule at p.yaml:3:14 lets files be written"},
+		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/none}]", "p.yaml:3:54: commands[0].cwd: ~/none does not exist"},
+		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/code/readme}]", "p.yaml:3:54: commands[0].cwd: ~/code/readme is not a directory"},
+		{home + "commands: [{id: a, exec: git, sandbox: {filesystem: {read: [/none]}}}]", "p.yaml:3:61: /none does not exist; end it with ? if it may be missing"},
+		{home + "sandbox: {filesystem: {read: [/none]}}", "p.yaml:3:31: /none does not exist; end it with ? if it may be missing"},
+		{home + "commands: [{id: a, exec: git}, {id: b, exec: git}]\nsandbox: {filesystem: {read: [/none]}}", "p.yaml:4:31: /none does not exist; end it with ? if it may be missing"},
+
+		{home + "writeRules: [{path: ~/code/scratch}]\nlogging: {file: ~/code/scratch/log}", "p.yaml:4:17: logging.file: ~/code/scratch/log lies where the write rule at p.yaml:3:14 lets files be written"},
+		{home + "logging: {file: 'C:/log'}", "p.yaml:3:17: logging.file: C:/log is a path of another system"},
+	} {
+		t.Run(test.text, func(t *testing.T) { wantProblems(t, load(standard().host(), test.text), test.want) })
+	}
+}
+
+func TestAllMistakesOnThisMachineAreReportedAtOnce(t *testing.T) {
+	wantProblems(t, load(standard().host(), "version: 1\nallowedRoots: [/none, /w]\nwriteRules: [{path: /srv/data}]\ncommands:\n- {id: a, exec: /none}\n- {id: b, exec: git, cwdPolicy: fixed, cwd: /none}\nlogging: {file: 'D:/x'}\n"),
+		"p.yaml:2:16: allowedRoots[0]: /none does not exist",
+		"p.yaml:3:21: writeRules[0].path: /srv/data lies in no allowed root",
+		"p.yaml:5:17: commands[0].exec: /none does not exist",
+		"p.yaml:6:45: commands[1].cwd: /none does not exist",
+		"p.yaml:7:17: logging.file: D:/x is a path of another system",
+	)
+}
+
+func TestWithoutAHomeTheTildeStandsForNothing(t *testing.T) {
+	h := standard().host()
+	h.Home = ""
+	wantProblems(t, load(h, home), "p.yaml:2:16: allowedRoots[0]: ~/code: there is no home directory here")
+}
+
+func TestRootsArePhysical(t *testing.T) {
+	p := compile(t, "version: 1\nallowedRoots: [~/link, '~', /w]\nallowRootFilesystem: true\n")
+	want := []mcppolicy.Root{
+		{Written: "~/link", Path: "/srv/data", Where: durward.Position{File: "p.yaml", Line: 2, Column: 16}},
+		{Written: "~", Path: "/home/ann", Where: durward.Position{File: "p.yaml", Line: 2, Column: 24}},
+		{Written: "/w", Path: "/w", Where: durward.Position{File: "p.yaml", Line: 2, Column: 29}},
+	}
+	if diff := cmp.Diff(want, p.Roots); diff != "" {
+		t.Error(diff)
+	}
+	if p := compile(t, "version: 1\nallowedRoots: [/]\nallowRootFilesystem: true\n"); p.Roots[0].Path != "/" {
+		t.Errorf("got %+v", p.Roots)
+	}
+}
+
+func TestWriteRulesMayBeMissing(t *testing.T) {
+	p := compile(t, home+"writeRules: [{path: ~/code/a/b, createIfMissing: true, recursive: true, maxFileBytes: 7}, {path: /home/ann/code}]\n")
+	want := []mcppolicy.WriteRule{
+		{Written: "~/code/a/b", Path: "/home/ann/code/a/b", Recursive: true, MaxFileBytes: 7, CreateIfMissing: true, Where: durward.Position{File: "p.yaml", Line: 3, Column: 14}},
+		{Written: "/home/ann/code", Path: "/home/ann/code", MaxFileBytes: 10_000_000, Where: durward.Position{File: "p.yaml", Line: 3, Column: 91}},
+	}
+	if diff := cmp.Diff(want, p.WriteRules); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProgramsAreLookedUpOnce(t *testing.T) {
+	p := compile(t, home+"commands: [{id: sh, exec: sh}, {id: a, exec: /bin/git, cwdPolicy: fixed}, {id: b, exec: git, cwdPolicy: fixed, cwd: ~/link}]\n")
+	for id, want := range map[string][3]string{
+		"sh": {"/usr/bin/sh", "/usr/bin/dash", ""},
+		"a":  {"/bin/git", "/usr/bin/git", "/usr/bin"},
+		"b":  {"/usr/bin/git", "/usr/bin/git", "/srv/data"},
+	} {
+		if c := command(t, p, id); c.Exec != want[0] || c.Physical != want[1] || c.Dir != want[2] {
+			t.Errorf("%s: got %s, %s, %s", id, c.Exec, c.Physical, c.Dir)
+		}
+	}
+}
+
+func TestCommandsOfOtherPlatformsAreNotLookedAt(t *testing.T) {
+	text := home + "commands: [{id: dir, exec: 'C:/Windows/cmd.exe', platform: [windows]}, {id: open, exec: /usr/bin/git, platform: [macos]}, {id: ls, exec: ls, platform: [linux]}, {id: git, exec: git}]\n"
+	h := standard().host()
+	for goos, want := range map[string][]string{"linux": {"git", "ls"}, "darwin": {"git", "open"}} {
+		h.GOOS = goos
+		var ids []string
+		for _, c := range compileOn(t, h, text).Commands {
+			ids = append(ids, c.ID)
+		}
+		if diff := cmp.Diff(want, ids); diff != "" {
+			t.Errorf("%s: %s", goos, diff)
+		}
+	}
+	_, err := compile(t, text).Command("dir")
+	if durward.ReasonOf(err) != durward.CommandUnknown || durward.KindOf(err) != durward.Denied {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWindows(t *testing.T) {
+	there := tree{}
+	h := there.host()
+	h.GOOS, h.Home, h.Path, h.Extensions = "windows", "C:/Users/ann", []string{"C:/bin"}, []string{".exe"}
+	h.Resolve = func(path string) (string, error) { return path, nil }
+	h.Stat = func(path string) (mode fileMode, err error) {
+		if path == "C:/bin/rg.exe" {
+			return 0, nil
+		}
+		return dir().mode, nil
+	}
+	p := compileOn(t, h, "version: 1\nallowedRoots: [/srv, '\\\\server\\share', ~/code, 'd:/x']\ncommands: [{id: rg, exec: rg, platform: [windows]}]\n")
+	if len(p.Roots) != 3 || p.Roots[1].Path != "C:/Users/ann/code" || len(p.Warnings) != 1 {
+		t.Errorf("got %+v, warned of %v", p.Roots, p.Warnings)
+	}
+	if c := command(t, p, "rg"); c.Exec != "C:/bin/rg.exe" {
+		t.Errorf("got %s", c.Exec)
+	}
+}
+
+func TestCaseDoesNotHideAProgramFromAWriteRule(t *testing.T) {
+	there := standard()
+	there["/home/ann/code/SCRATCH/tool"] = program()
+	there["/home/ann/code/SCRATCH"] = dir()
+	h := there.host()
+	text := home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/SCRATCH/tool}]\n"
+	if err := load(h, text); err != nil {
+		t.Error(err)
+	}
+	if h.GOOS = "darwin"; load(h, text) == nil {
+		t.Error("another spelling of a directory is taken for another one")
+	}
+}
+
+func TestAFileThatOthersMayWrite(t *testing.T) {
+	doc, h := parse(t, base), standard().host()
+	const want = "p.yaml: others than its owner may write this file; chmod go-w p.yaml"
+	for _, mode := range []fileMode{0o620, 0o602, 0o666} {
+		h.Mode = mode
+		p, err := mcppolicy.Compile(doc, h, mcppolicy.Options{})
+		if err != nil || len(p.Warnings) != 1 || p.Warnings[0].Error() != want {
+			t.Errorf("%o: got %v, %v", mode, p, err)
+		}
+		_, err = mcppolicy.Compile(doc, h, mcppolicy.Options{Strict: true})
+		wantProblems(t, err, want)
+	}
+	h.Mode = 0o644
+	if _, err := mcppolicy.Compile(doc, h, mcppolicy.Options{Strict: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	p := compile(t, "version: 1\nallowedRoots: ['C:/x', /w]\ncommands: [{id: a, exec: git, envAllowlist: [A, NODE_OPTIONS, bash_env]}, {id: b, exec: x, platform: [windows], envAllowlist: [ENV]}]\n")
+	want := config.Problems{
+		{Where: durward.Position{File: "p.yaml", Line: 2, Column: 16}, Message: "allowedRoots[0]: C:/x is a path of another system and is skipped"},
+		{Where: durward.Position{File: "p.yaml", Line: 3, Column: 49}, Message: "commands[0].envAllowlist[1]: whoever sets NODE_OPTIONS can make a program run something else"},
+		{Where: durward.Position{File: "p.yaml", Line: 3, Column: 63}, Message: "commands[0].envAllowlist[2]: whoever sets bash_env can make a program run something else"},
+		{Where: durward.Position{File: "p.yaml", Line: 3, Column: 128}, Message: "commands[1].envAllowlist[0]: whoever sets ENV can make a program run something else"},
+	}
+	if diff := cmp.Diff(want, p.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProfilesNarrow(t *testing.T) {
+	whole := compile(t, home+`writeRules: [{path: ~/code/scratch}]
+commands: [{id: a, exec: git}, {id: b, exec: git}]
+limits: {maxReadBytes: 100, maxCmdConcurrency: 9}
+profiles:
+  - {name: reader, commands: [b], limits: {maxReadBytes: 7}}
+  - {name: writer, commands: [], writeRules: same}
+`)
+	reader, err := whole.Narrow("reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := reader.Document.Limits
+	if len(reader.Commands) != 1 || reader.Commands[0].ID != "b" || len(reader.WriteRules) != 0 || limits.MaxReadBytes.Value != 7 || limits.MaxCmdConcurrency.Value != 9 {
+		t.Errorf("got %+v", reader)
+	}
+	if reader.Profile != "reader" || reader.Hash != whole.Hash {
+		t.Errorf("got %q, %s", reader.Profile, reader.Hash)
+	}
+	writer, err := whole.Narrow("writer")
+	if err != nil || len(writer.Commands) != 0 || len(writer.WriteRules) != 1 {
+		t.Errorf("got %+v, %v", writer, err)
+	}
+	if len(whole.Commands) != 2 || len(whole.WriteRules) != 1 || whole.Document.Limits.MaxReadBytes.Value != 100 {
+		t.Error("the whole policy has changed")
+	}
+	if _, err := whole.Narrow("none"); durward.ReasonOf(err) != durward.PolicyInvalid {
+		t.Errorf("got %v", err)
+	}
+}

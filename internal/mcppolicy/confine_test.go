@@ -1,0 +1,80 @@
+//go:build unix
+
+package mcppolicy_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/mcppolicy"
+)
+
+const confined = "version: 1\nallowedRoots: [~/code, /w]\nwriteRules: [{path: ~/code/scratch, recursive: true}, {path: ~/code/project}, {path: ~/code/new, recursive: true, createIfMissing: true}]\n"
+
+func grant(t *testing.T, c *mcppolicy.Command, env map[string]string) durward.Grant {
+	t.Helper()
+	p, err := c.Confine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := p.Decide(durward.Call{Argv: []string{"x"}, Env: env}, durward.Tool{})
+	if !d.Allow {
+		t.Fatal(d.Reason)
+	}
+	return d.Grant
+}
+
+func TestWithoutASandboxACommandSeesTheRoots(t *testing.T) {
+	there := standard()
+	text := confined + "commands: [{id: c, exec: git, timeoutMs: 1500, maxOutputBytes: 7}]\nlimits: {maxAddressSpaceBytes: 9}\nprofiles: [{name: p, commands: [c]}]\n"
+	p := compileOn(t, there.host(), text)
+	g := grant(t, command(t, p, "c"), nil)
+	if g.Mode != durward.WorkspaceWrite || !g.StepDown || g.Network.Mode != durward.NetNone {
+		t.Errorf("got %+v", g)
+	}
+	if diff := cmp.Diff([]string{"/home/ann/code/scratch", "@tmp"}, g.Files.Write); diff != "" {
+		t.Error(diff)
+	}
+	for _, root := range []string{"/home/ann/code", "/w"} {
+		if !slices.Contains(g.Files.Read, root) {
+			t.Errorf("%s is not readable: %v", root, g.Files.Read)
+		}
+	}
+	l := g.Limits
+	if l.Wall != 1500*time.Millisecond || l.Grace != 200*time.Millisecond || l.CPU != 3*time.Second || l.Memory != 4<<30 || l.AddressSpace != 9 || l.OpenFiles != 256 || l.Output != 7 {
+		t.Errorf("got %+v", l)
+	}
+	there["/home/ann/code/new"] = dir()
+	if g := grant(t, command(t, p, "c"), nil); !slices.Contains(g.Files.Write, "/home/ann/code/new") {
+		t.Errorf("a directory that was made is not writable: %v", g.Files.Write)
+	}
+	narrow, err := p.Narrow("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := grant(t, command(t, narrow, "c"), nil); len(g.Files.Write) != 1 {
+		t.Errorf("a profile without write rules lets a command write %v", g.Files.Write)
+	}
+}
+
+func TestASandboxThatWasWrittenHolds(t *testing.T) {
+	p := compile(t, confined+"commands: [{id: a, exec: git, sandbox: {mode: read-only, limits: {wallMs: 5}}}, {id: b, exec: git}]\nsandbox: {mode: danger-full-access}\n")
+	a, b := grant(t, command(t, p, "a"), nil), grant(t, command(t, p, "b"), nil)
+	if a.Mode != durward.ReadOnly || a.StepDown || a.Limits.Wall != 5*time.Millisecond || a.Limits.OpenFiles != 256 {
+		t.Errorf("got %+v", a)
+	}
+	if b.Mode != durward.DangerFullAccess || b.Limits.Wall != 30*time.Second {
+		t.Errorf("got %+v", b)
+	}
+}
+
+func TestListedVariablesMayBeSet(t *testing.T) {
+	p := compile(t, confined+"commands: [{id: c, exec: git, envAllowlist: [GIT_PAGER]}]\n")
+	if g := grant(t, command(t, p, "c"), map[string]string{"GIT_PAGER": "cat"}); g.Env["GIT_PAGER"] != "cat" {
+		t.Errorf("got %v", g.Env)
+	}
+}
