@@ -19,33 +19,32 @@ func Schema() []byte {
 // objectSchema gives the schema of a mapping that stands at the pointer at. Either
 // spelling of a field may be there, and not both.
 func objectSchema(fields []field, at string) map[string]any {
-	properties, rules := map[string]any{}, []any{}
+	properties, rules, required := map[string]any{}, []any{}, []string{}
 	for _, f := range fields {
 		own := f.holds.schema(at + "/properties/" + f.name)
 		own["description"] = f.doc
 		properties[f.name] = own
 		other := alias(f.name)
-		if other != f.name {
+		switch {
+		case other != f.name:
 			properties[other] = map[string]any{"$ref": at + "/properties/" + f.name, "deprecated": true}
+			rules = append(rules, oneSpelling(f, other))
+		case f.required:
+			required = append(required, f.name)
 		}
-		rules = append(rules, spellingRules(f, other)...)
 	}
-	s := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	s := map[string]any{"type": "object", "additionalProperties": false, "properties": properties, "required": required}
 	if len(rules) > 0 {
 		s["allOf"] = rules
 	}
 	return s
 }
 
-func spellingRules(f field, other string) []any {
+// oneSpelling allows one of two names, and asks for it if the field is required.
+func oneSpelling(f field, other string) map[string]any {
 	has := func(names ...string) map[string]any { return map[string]any{"required": names} }
-	switch {
-	case f.required && other != f.name:
-		return []any{map[string]any{"oneOf": []any{has(f.name), has(other)}}}
-	case f.required:
-		return []any{has(f.name)}
-	case other != f.name:
-		return []any{map[string]any{"not": has(f.name, other)}}
+	if f.required {
+		return map[string]any{"oneOf": []any{has(f.name), has(other)}}
 	}
-	return nil
+	return map[string]any{"not": has(f.name, other)}
 }
