@@ -119,8 +119,8 @@ func (c *compiler) cwd(name string, cmd *Command) {
 	case e.CwdPolicy.Value != fixedCwd:
 	case e.Cwd.Value != "":
 		cmd.Dir, _ = c.directory(name, e.Cwd)
-	case cmd.Physical != "":
-		cmd.Dir = filepath.Dir(cmd.Physical)
+	case cmd.Exec != "":
+		cmd.Dir, _, _ = c.physical(filepath.Dir(cmd.Exec)) // holds what was just found
 	}
 }
 

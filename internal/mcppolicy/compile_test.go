@@ -94,10 +94,12 @@ func TestWriteRulesMayBeMissing(t *testing.T) {
 }
 
 func TestProgramsAreLookedUpOnce(t *testing.T) {
-	p := compile(t, home+"commands: [{id: sh, exec: sh}, {id: a, exec: /bin/git, cwdPolicy: fixed}, {id: b, exec: git, cwdPolicy: fixed, cwd: ~/link}]\n")
+	there := standard()
+	there["/opt"], there["/opt/git"] = dir(), link("/usr/bin/git")
+	p := compileOn(t, there.host(), home+"commands: [{id: sh, exec: sh}, {id: a, exec: /opt/git, cwdPolicy: fixed}, {id: b, exec: git, cwdPolicy: fixed, cwd: ~/link}]\n")
 	for id, want := range map[string][3]string{
 		"sh": {"/usr/bin/sh", "/usr/bin/dash", ""},
-		"a":  {"/bin/git", "/usr/bin/git", "/usr/bin"},
+		"a":  {"/opt/git", "/usr/bin/git", "/opt"},
 		"b":  {"/usr/bin/git", "/usr/bin/git", "/srv/data"},
 	} {
 		if c := command(t, p, id); c.Exec != want[0] || c.Physical != want[1] || c.Dir != want[2] {

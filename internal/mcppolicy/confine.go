@@ -109,5 +109,7 @@ func (c *compiler) confine(cmd *Command, written Sandbox) {
 		return
 	}
 	_, err := cmd.Confine()
-	c.problems = append(c.problems, config.ProblemsOf(err)...)
+	for _, p := range config.ProblemsOf(err) {
+		c.problems.Add(p.Where, "%s", p.Message)
+	}
 }

@@ -32,10 +32,11 @@ const maxPatternBytes = 1000
 
 // refusePattern says why a text is no pattern of RE2, or gives "".
 func refusePattern(text string) string {
-	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
-		return "is no pattern of RE2: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+	_, err := syntax.Parse(text, syntax.Perl)
+	if err == nil {
+		_, err = compilePattern(text)
 	}
-	if _, err := compilePattern(text); err != nil {
+	if err != nil {
 		return "is no pattern of RE2: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	}
 	return ""

@@ -5,7 +5,8 @@ import (
 	"runtime"
 )
 
-// A Host is all that compiling needs to know of this machine. Nothing else is asked.
+// A Host is all that compiling needs to know of this machine. Nothing else is asked. Its
+// functions may be called concurrently, and after compiling by [Command.Confine].
 type Host struct {
 	// GOOS is the system that commands are chosen for; empty means this one.
 	GOOS string

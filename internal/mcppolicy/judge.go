@@ -44,7 +44,7 @@ func (e *ArgError) Error() string {
 func (e *ArgError) Unwrap() error { return e.Err }
 
 // Judge tells whether the command may be run with args, which come behind the fixed ones.
-// It asks scope about those that name paths.
+// It asks scope about those that name paths; it must not be nil.
 //
 // The error is a [*durward.Error] with the reason, the rule and its place, and its cause
 // an [*ArgError].

@@ -125,7 +125,9 @@ func (s *sandbox) reset() { *s.into = Sandbox{} }
 
 func (s *sandbox) decode(r *reader, n *config.Node) {
 	doc, err := policy.Read(n)
-	r.Include(err)
+	for _, p := range config.ProblemsOf(err) {
+		r.problem(p.Where, "%s", p.Message)
+	}
 	*s.into = Sandbox{Document: doc, written: plain(n)}
 }
 

@@ -1,7 +1,6 @@
 package mcppolicy
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -53,7 +52,7 @@ type reader struct{ config.Decoder }
 
 // problem notes a mistake at a place that is no node's.
 func (r *reader) problem(at durward.Position, format string, args ...any) {
-	r.Include(config.Problems{{Where: at, Message: fmt.Sprintf(format, args...)}})
+	r.Problem(&config.Node{Where: at}, format, args...)
 }
 
 // object decodes a mapping whose members may be written in either spelling.

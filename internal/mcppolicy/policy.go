@@ -73,19 +73,31 @@ func (p *Policy) Narrow(profile string) (*Policy, error) {
 			Hint: "choose a profile that is written under profiles", Err: fmt.Errorf("the policy has no profile %.64q", profile),
 		}
 	}
-	e, doc, narrowed := p.Document.Profiles[i], *p.Document, *p
-	doc.Limits = doc.Limits.below(e.Limits)
-	kept := values(e.Commands.Value)
-	doc.Commands = slices.DeleteFunc(slices.Clone(doc.Commands), func(c CommandEntry) bool { return !slices.Contains(kept, c.ID.Value) })
-	narrowed.Document, narrowed.Profile = &doc, profile
-	narrowed.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c *Command) bool { return !slices.Contains(kept, c.ID) })
+	e, narrowed := p.Document.Profiles[i], *p
+	narrowed.Document, narrowed.Profile = p.Document.below(e), profile
 	if e.WriteRules.Value == keepNone {
-		doc.WriteRules, narrowed.WriteRules = nil, nil
+		narrowed.WriteRules = nil
 	}
-	for i, c := range narrowed.Commands {
-		narrowed.Commands[i] = c.under(&narrowed)
+	narrowed.Commands = nil
+	for _, c := range p.Commands {
+		if e.keeps(c.ID) {
+			narrowed.Commands = append(narrowed.Commands, c.under(&narrowed))
+		}
 	}
 	return &narrowed, nil
+}
+
+func (e ProfileEntry) keeps(id string) bool { return slices.Contains(values(e.Commands.Value), id) }
+
+// below gives what a profile leaves of the document.
+func (d *Document) below(e ProfileEntry) *Document {
+	left := *d
+	left.Limits = d.Limits.below(e.Limits)
+	left.Commands = slices.DeleteFunc(slices.Clone(d.Commands), func(c CommandEntry) bool { return !e.keeps(c.ID.Value) })
+	if e.WriteRules.Value == keepNone {
+		left.WriteRules = nil
+	}
+	return &left
 }
 
 // below gives the limits with those of a profile in place of its own.
