@@ -241,6 +241,9 @@ type Keep string
 const (
 	// KeepHead keeps the first bytes.
 	KeepHead Keep = "head"
+	// KeepFirst keeps the first bytes of both streams together, in the order in which
+	// they are read: the cap is for the two of them.
+	KeepFirst Keep = "first"
 	// KeepHeadTail keeps the first half and the last half.
 	KeepHeadTail Keep = "headtail"
 	// KeepRefuse ends the call with [TooLarge] at the first byte over the cap.

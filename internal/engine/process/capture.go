@@ -36,6 +36,43 @@ func (d *digest) captured() durward.Capture {
 	return c
 }
 
+// sinksFor gives those of the two streams of a run that is no session.
+func sinksFor(keep durward.Keep, limit int64) [2]sink {
+	most := int(max(limit, 0))
+	head, tail := most, 0
+	switch keep {
+	case durward.KeepFirst:
+		room := &atomic.Int64{}
+		room.Store(int64(most))
+		return [2]sink{newDigest(&firstBytes{room: room, most: most}), newDigest(&firstBytes{room: room, most: most})}
+	case durward.KeepHeadTail:
+		tail = most / 2
+		head -= tail
+	}
+	return [2]sink{newDigest(&headTail{headCap: head, tailCap: tail}), newDigest(&headTail{headCap: head, tailCap: tail})}
+}
+
+// A firstBytes keeps the first bytes of all streams that share its room.
+type firstBytes struct {
+	room  *atomic.Int64 // bytes that are free; below zero when somebody was too late
+	most  int
+	head  []byte
+	total int64
+}
+
+func (f *firstBytes) take(p []byte) {
+	f.total += int64(len(p))
+	if f.room.Load() <= 0 {
+		return
+	}
+	late := max(-f.room.Add(-int64(len(p))), 0)
+	f.head = appendWithin(f.head, p[:max(int64(len(p))-late, 0)], f.most)
+}
+
+func (f *firstBytes) captured() durward.Capture {
+	return durward.Capture{Head: f.head, Total: f.total}
+}
+
 // A headTail keeps the first bytes and, in a ring, the last. The memory it uses grows
 // with what was printed, up to its two caps.
 type headTail struct {

@@ -77,15 +77,41 @@ func TestOutputAtTheLimitIsNotRefused(t *testing.T) {
 	}
 }
 
+// sequence is what seq prints.
+func sequence(n int) []byte {
+	all := &bytes.Buffer{}
+	for i := range n {
+		fmt.Fprintf(all, "%d\n", i+1)
+	}
+	return all.Bytes()
+}
+
+// Streams that share a cap keep what came first of the two, up to the cap to the byte, also
+// where both come at once.
+func TestFirstBytesOfBothStreams(t *testing.T) {
+	e := newEngine(t, Options{})
+	g := confined()
+	g.Keep = durward.KeepFirst
+	all := sequence(20000)
+	for _, limit := range []int64{1, 4095, 100_000} {
+		g.Limits.Output = limit
+		r, err := e.run(t.Context(), shell("seq 20000 & seq 20000 >&2; wait"), g)
+		must(t, err)
+		if kept := int64(len(r.Stdout.Head) + len(r.Stderr.Head)); kept != limit || r.Stdout.Total+r.Stderr.Total-r.Stdout.Dropped()-r.Stderr.Dropped() != limit {
+			t.Errorf("%d bytes of both are kept; the limit is %d", kept, limit)
+		}
+		if !bytes.HasPrefix(all, r.Stdout.Head) || !bytes.HasPrefix(all, r.Stderr.Head) {
+			t.Errorf("%d: what is kept is not what came first", limit)
+		}
+	}
+}
+
 // What is kept is exact, and what is dropped is counted exactly.
 func TestKeptOutputIsExact(t *testing.T) {
 	e := newEngine(t, Options{})
-	all := &bytes.Buffer{}
-	for i := range 20000 {
-		fmt.Fprintf(all, "%d\n", i+1)
-	}
-	for _, keep := range []durward.Keep{durward.KeepHead, durward.KeepHeadTail} {
-		for _, limit := range []int64{1, 2, 999, 1000, int64(all.Len()) - 1, int64(all.Len()), 1 << 20} {
+	all := sequence(20000)
+	for _, keep := range []durward.Keep{durward.KeepHead, durward.KeepFirst, durward.KeepHeadTail} {
+		for _, limit := range []int64{1, 2, 999, 1000, int64(len(all)) - 1, int64(len(all)), 1 << 20} {
 			g := confined()
 			g.Keep, g.Limits.Output = keep, limit
 			r, err := e.run(t.Context(), shell("seq 20000"), g)
@@ -93,13 +119,13 @@ func TestKeptOutputIsExact(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := r.Stdout
-			if got.Total != int64(all.Len()) || got.Dropped() != max(0, got.Total-limit) {
+			if got.Total != int64(len(all)) || got.Dropped() != max(0, got.Total-limit) {
 				t.Fatalf("%s %d: total %d, dropped %d", keep, limit, got.Total, got.Dropped())
 			}
-			if !bytes.HasPrefix(all.Bytes(), got.Head) || !bytes.HasSuffix(all.Bytes(), got.Tail) {
+			if !bytes.HasPrefix(all, got.Head) || !bytes.HasSuffix(all, got.Tail) {
 				t.Fatalf("%s %d: head or tail is not the stream's", keep, limit)
 			}
-			if keep == durward.KeepHead && len(got.Tail) != 0 {
+			if keep != durward.KeepHeadTail && len(got.Tail) != 0 {
 				t.Fatalf("head keeps a tail of %d", len(got.Tail))
 			}
 		}

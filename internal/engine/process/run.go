@@ -61,15 +61,7 @@ func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
 	if ctx.Err() != nil {
 		return durward.Result{}, ended(ctx)
 	}
-	half := int(max(p.grant.Limits.Output, 0))
-	tail := 0
-	if p.grant.Keep == durward.KeepHeadTail {
-		tail = half / 2
-		half -= tail
-	}
-	r := &run{prepared: p, sinks: [2]sink{
-		newDigest(&headTail{headCap: half, tailCap: tail}), newDigest(&headTail{headCap: half, tailCap: tail}),
-	}}
+	r := &run{prepared: p, sinks: sinksFor(p.grant.Keep, p.grant.Limits.Output)}
 	if err := r.start(ctx); err != nil {
 		return durward.Result{}, err
 	}
