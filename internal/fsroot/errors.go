@@ -18,7 +18,7 @@ func (r refusal) Error() string { return durward.Reason(r).Summary() }
 // fail gives err the form in which it leaves the package. It names the path as the
 // caller wrote it and never where that led.
 func fail(op, name string, err error) error {
-	reason := reasonFor(err)
+	reason := ReasonFor(err)
 	e := &durward.Error{
 		Kind:   kindFor(reason, err),
 		Reason: reason,
@@ -42,7 +42,8 @@ func kindFor(reason durward.Reason, err error) durward.Kind {
 	return reason.Kind()
 }
 
-func reasonFor(err error) durward.Reason {
+// ReasonFor gives the reason that stands for an error of the work with files.
+func ReasonFor(err error) durward.Reason {
 	var r refusal
 	if errors.As(err, &r) {
 		return durward.Reason(r)

@@ -20,3 +20,6 @@ func filesystemOf(fd int) (filesystem, error) {
 	}
 	return local, nil
 }
+
+// judgeMount has nothing to add: the kernel names the type of any descriptor.
+func judgeMount(int, Rules) error { return nil }

@@ -1,8 +1,12 @@
 package fsroot
 
 import (
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/durward/durward"
 	"golang.org/x/sys/unix"
 )
 
@@ -91,11 +95,31 @@ func filesystemOf(fd int) (filesystem, error) {
 	return classOf(uint32(st.Type), func() (mount, error) { return mountOf(fd) }), nil
 }
 
+// judgeMount asks the table of the rules about a file that the kernel's word lets pass. What
+// the table does not tell is not let pass.
+func judgeMount(fd int, rules Rules) error {
+	if rules.Mounts == nil || rules.AllowNetworkFS {
+		return nil
+	}
+	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		return refusal(durward.NetworkFS)
+	}
+	m, err := rules.Mounts.at(path)
+	if err != nil {
+		return refusal(durward.NetworkFS)
+	}
+	return judgeKind(m.class(), rules)
+}
+
 func classOf(magic uint32, mounted func() (mount, error)) filesystem {
 	if magic == magicFUSE || magic == magic9P {
 		m, err := mounted()
-		if err != nil {
+		switch {
+		case err != nil:
 			return unknown
+		case m.fstype != "fuseblk" && m.class() == local: // the table speaks of another
+			return network
 		}
 		return m.class()
 	}
@@ -107,21 +131,25 @@ func classOf(magic uint32, mounted func() (mount, error)) filesystem {
 	return unknown
 }
 
-// class tells the file systems apart that share a magic number.
+// networkTypes are what the mount table calls the file systems of other machines.
+var networkTypes = []string{
+	"nfs", "nfs4", "cifs", "smb3", "smbfs", "smb2", "afs", "ceph", "glusterfs", "lustre", "gpfs", "ocfs2", "gfs2", "coda",
+	"ncpfs", "afpfs", "sshfs", "davfs", "davfs2", "9p", "fuse", "fuseblk",
+}
+
+// class judges a mount by what the table calls it. Of a type that is not one of other
+// machines it is local: the magic number has the say about what is known.
 func (m mount) class() filesystem {
-	switch m.fstype {
-	case "virtiofs":
+	switch {
+	case m.fstype == "virtiofs",
+		m.fstype == "9p" && slices.ContainsFunc(m.options, isHostTransport):
 		return hostShare
-	case "fuseblk":
-		if m.localDisk {
-			return local
-		}
-	case "9p":
-		if slices.ContainsFunc(m.options, isHostTransport) {
-			return hostShare
-		}
+	case m.fstype == "fuseblk" && m.localDisk:
+		return local
+	case slices.Contains(networkTypes, m.fstype), strings.HasPrefix(m.fstype, "fuse."):
+		return network
 	}
-	return network
+	return local
 }
 
 func isHostTransport(option string) bool {

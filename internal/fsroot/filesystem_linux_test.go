@@ -69,6 +69,7 @@ func TestClassOf(t *testing.T) {
 		{"9p from the host", magic9P, line("0:50", "9p", "rw,trans=virtio"), hostShare},
 		{"9p from the host of WSL", magic9P, line("0:50", "9p", "rw,aname=drvfs,trans=fd,rfd=8"), hostShare},
 		{"9p over a network", magic9P, line("0:50", "9p", "rw,trans=tcp,port=564"), network},
+		{"fuse, and the table speaks of a disk", magicFUSE, line("8:17", "ext4", "rw"), network},
 		{"9p over who knows what", magic9P, line("0:50", "9p", "rw"), network},
 		{"fuse, table unreadable", magicFUSE, unread, unknown},
 		{"9p, table unreadable", magic9P, unread, unknown},
@@ -78,6 +79,103 @@ func TestClassOf(t *testing.T) {
 			if got := classOf(tt.magic, tt.mounted); got != tt.want {
 				t.Fatalf("class %d, want %d", got, tt.want)
 			}
+		})
+	}
+}
+
+// Every type that the contract names is judged by its name alone.
+func TestEveryTypeOfTheMountTable(t *testing.T) {
+	const disk, none = "8:17", "0:50"
+	for _, tt := range []struct {
+		types   string
+		device  string
+		options string
+		want    filesystem
+	}{
+		{"nfs nfs4 cifs smb3 smbfs smb2 afs ceph glusterfs lustre gpfs ocfs2 gfs2 coda ncpfs afpfs sshfs davfs davfs2", none, "rw", network},
+		{"fuse fuse.sshfs fuse.glusterfs fuse.s3fs fuse.virtiofs fuseblk", none, "rw", network},
+		{"fuseblk", "43:0", "rw", network},
+		{"fuseblk", disk, "rw", local},
+		{"fuse.ext4", disk, "rw", network},
+		{"virtiofs", none, "rw", hostShare},
+		{"9p", none, "rw,trans=virtio", hostShare},
+		{"9p", none, "rw,trans=tcp,port=564", network},
+		{"9p", none, "rw", network},
+		{"ext4 xfs btrfs tmpfs overlay", disk, "rw", local},
+	} {
+		for fstype := range strings.FieldsSeq(tt.types) {
+			m, ok := parseMount(fmt.Sprintf("36 35 %s / /mnt rw - %s src %s", tt.device, fstype, tt.options))
+			if got := m.class(); !ok || got != tt.want {
+				t.Errorf("%s on %s (%s) has class %d, want %d", fstype, tt.device, tt.options, got, tt.want)
+			}
+		}
+	}
+}
+
+func TestMountsAreFoundByPath(t *testing.T) {
+	const text = `1 0 8:1 / / rw - ext4 /dev/sda1 rw
+2 1 0:40 / /w/nfs rw - nfs4 far:/ rw
+3 2 8:2 / /w/nfs/local rw - ext4 /dev/sdb1 rw
+4 1 0:41 / /w/n\040f rw - cifs //far/f rw
+5 1 0:42 / /w/over rw - nfs far:/ rw
+6 5 8:3 / /w/over rw - xfs /dev/sdc1 rw
+this is no mount
+`
+	m := MountsIn(text)
+	for path, want := range map[string]string{
+		"/": "ext4", "/w": "ext4", "/w/nfs": "nfs4", "/w/nfs/a": "nfs4", "/w/nfs-not/a": "ext4", "/w/nfs/local": "ext4",
+		"/w/nfs/local/a": "ext4", "/w/n f/a": "cifs", "/w/over/a": "xfs",
+	} {
+		if got, err := m.at(path); got.fstype != want || err != nil {
+			t.Errorf("%s is on %q, %v; want %q", path, got.fstype, err, want)
+		}
+	}
+	for _, path := range []string{"", "(unreachable)/w/nfs", "w/nfs"} {
+		if got, err := m.at(path); err == nil {
+			t.Errorf("%q is on %q", path, got.fstype)
+		}
+	}
+	if m.Version() != m.Version() {
+		t.Error("a text changes")
+	}
+}
+
+// What the kernel has nothing against is judged by the table as well.
+func TestTheTableIsAsked(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o644))
+	shut := &MountTable{}
+	shut.Close()
+	line := "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:40 / " + dir + " rw - "
+	for _, tt := range []struct {
+		name  string
+		rules Rules
+		want  durward.Reason
+	}{
+		{"this machine's", Rules{Mounts: &MountTable{}}, ""},
+		{"a network file system", Rules{Mounts: MountsIn(line + "nfs far:/ rw")}, durward.NetworkFS},
+		{"one that is allowed", Rules{Mounts: MountsIn(line + "nfs far:/ rw"), AllowNetworkFS: true}, ""},
+		{"a share of the host", Rules{Mounts: MountsIn(line + "virtiofs share rw")}, ""},
+		{"a share that is not allowed", Rules{Mounts: MountsIn(line + "virtiofs share rw"), StrictVirtual: true}, durward.NetworkFS},
+		{"an empty table", Rules{Mounts: MountsIn("")}, durward.NetworkFS},
+		{"a table that cannot be read", Rules{Mounts: shut}, durward.NetworkFS},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.rules.Mounts != nil {
+				t.Cleanup(tt.rules.Mounts.Close)
+			}
+			eachOpener(t, func(t *testing.T, by opener) {
+				r := open(t, dir, by)
+				_, err := read(r, "a", tt.rules)
+				if tt.want == "" {
+					must(t, err)
+					return
+				}
+				wantReason(t, err, tt.want)
+				_, err = r.WriteFile(t.Context(), "b", strings.NewReader(""), WriteOptions{Rules: tt.rules})
+				wantReason(t, err, tt.want)
+			})
 		})
 	}
 }

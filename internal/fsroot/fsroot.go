@@ -35,6 +35,12 @@ type Rules struct {
 	// StrictVirtual counts virtiofs and 9p shares of the virtual machine's host as
 	// network file systems.
 	StrictVirtual bool
+	// Mounts, unless nil, is asked as well what a file is on, and the worse of the two answers
+	// counts: that of the table and that of the kernel for the descriptor. It is of use on
+	// Linux alone, and is to have been opened.
+	Mounts *MountTable
+	// NoLinks refuses a name with a symbolic link anywhere in it, wherever that leads.
+	NoLinks bool
 	// DenyHardLinks refuses a file that has more than one link.
 	DenyHardLinks bool
 	// MaxBytes refuses a file that is larger. Zero means that any size is good.

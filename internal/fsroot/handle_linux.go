@@ -10,13 +10,13 @@ import (
 
 // find looks a file up without opening it. plain is set when no link was followed on
 // the way.
-func (kernel) find(root int, name string) (fd int, plain bool, err error) {
-	fd, err = openat2With(root, name, unix.O_PATH|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
+func (kernel) find(root int, name string, l links) (fd int, plain bool, err error) {
+	fd, err = openat2(root, name, unix.O_PATH|unix.O_CLOEXEC, refused)
 	if err == nil {
 		return fd, true, nil
 	}
-	if err == unix.ELOOP {
-		fd, err = openat2(root, name, unix.O_PATH|unix.O_CLOEXEC)
+	if err == unix.ELOOP && l == followed {
+		fd, err = openat2(root, name, unix.O_PATH|unix.O_CLOEXEC, followed)
 	}
 	if err == unix.EXDEV {
 		err = refusal(durward.OutsideRoot)
@@ -36,8 +36,8 @@ func (r *Root) findFile(name string, rules Rules) (*Handle, error) {
 		return r.openHandle(name, rules)
 	}
 	plain := false
-	fd, err := r.lead(name, func(root int, name string) (int, error) {
-		fd, p, err := k.find(root, name)
+	fd, err := r.lead(name, links(rules.NoLinks), func(root int, name string, l links) (int, error) {
+		fd, p, err := k.find(root, name, l)
 		plain = p
 		return fd, err
 	})

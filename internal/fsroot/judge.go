@@ -75,7 +75,10 @@ func judgeFilesystem(fd int, rules Rules) error {
 	if err != nil {
 		return err
 	}
-	return judgeKind(kind, rules)
+	if err := judgeKind(kind, rules); err != nil {
+		return err
+	}
+	return judgeMount(fd, rules)
 }
 
 func judgeKind(kind filesystem, rules Rules) error {

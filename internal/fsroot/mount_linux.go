@@ -1,7 +1,6 @@
 package fsroot
 
 import (
-	"bufio"
 	"errors"
 	"os"
 	"strconv"
@@ -45,13 +44,13 @@ func findMount(fd int) (mount, error) {
 		return mount{}, err
 	}
 	defer table.Close()
-	lines := bufio.NewScanner(table)
-	for lines.Scan() {
-		if m, ok := parseMount(lines.Text()); ok && m.id == id {
+	list, err := parseMounts(table)
+	for _, m := range list {
+		if m.id == id {
 			return m, nil
 		}
 	}
-	return mount{}, errors.Join(errNoMount, lines.Err())
+	return mount{}, errors.Join(errNoMount, err)
 }
 
 func mountID(fd int) (string, error) {

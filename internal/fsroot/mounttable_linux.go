@@ -20,8 +20,23 @@ type MountTable struct {
 	shut    bool     // guarded by mu; it is not opened any more
 	changes uint64   // guarded by mu
 
-	points map[string][]string // guarded by mu; by the type of the file system
-	read   uint64              // guarded by mu; the version that points are of
+	list []mount // guarded by mu; in the order of the table
+	read uint64  // guarded by mu; the version that list is of
+	text bool    // list is all there is
+}
+
+// MountsIn gives the table that is written in a text, in the form of the kernel's mountinfo.
+func MountsIn(text string) *MountTable {
+	list, _ := parseMounts(strings.NewReader(text)) // it ends with the text
+	return &MountTable{list: list, text: true}
+}
+
+// Open opens the table now, and not when it is first asked something: a thread that is
+// held to rules may not be able to.
+func (m *MountTable) Open() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.open()
 }
 
 // Version is another number than before whenever the mounts may have changed. Where that
@@ -37,33 +52,53 @@ func (m *MountTable) Version() uint64 {
 func (m *MountTable) Points(fstype string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.version(); m.points == nil || m.read != now {
-		points, err := m.readPoints()
-		if err != nil {
-			return nil, err
-		}
-		m.points, m.read = points, now
+	if err := m.refresh(); err != nil {
+		return nil, err
 	}
-	return m.points[fstype], nil
+	var points []string
+	for _, mount := range m.list {
+		if mount.fstype == fstype {
+			points = append(points, mount.point)
+		}
+	}
+	return points, nil
 }
 
 // Beneath lists what is mounted in a directory, itself excluded.
 func (m *MountTable) Beneath(dir string) ([]string, error) {
-	if _, err := m.Points(""); err != nil {
-		return nil, err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var list []string
-	for _, points := range m.points {
-		for _, point := range points {
-			if point != dir && Contains(dir, point) {
-				list = append(list, point)
-			}
+	if err := m.refresh(); err != nil {
+		return nil, err
+	}
+	var points []string
+	for _, mount := range m.list {
+		if mount.point != dir && Contains(dir, mount.point) {
+			points = append(points, mount.point)
 		}
 	}
-	slices.Sort(list)
-	return list, nil
+	slices.Sort(points)
+	return points, nil
+}
+
+// at finds the mount that a physical path is on: the deepest around it, and of several at
+// one place the last.
+func (m *MountTable) at(path string) (mount, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.refresh(); err != nil {
+		return mount{}, err
+	}
+	var found mount
+	for _, mount := range m.list {
+		if Contains(mount.point, path) && len(mount.point) >= len(found.point) {
+			found = mount
+		}
+	}
+	if found.point == "" {
+		return mount{}, errNoMount
+	}
+	return found, nil
 }
 
 // Close frees the descriptor. It may be called again.
@@ -78,8 +113,8 @@ func (m *MountTable) Close() {
 
 // version needs mu.
 func (m *MountTable) version() uint64 {
-	same := false
-	if m.open() == nil {
+	same := m.text
+	if !same && m.open() == nil {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(m.file.Fd()), Events: unix.POLLPRI}}, 0)
 		same = n == 0 && err == nil
 	}
@@ -94,6 +129,8 @@ func (m *MountTable) version() uint64 {
 func (m *MountTable) open() error {
 	const path = "/proc/self/mountinfo"
 	switch {
+	case m.text:
+		return nil
 	case m.shut:
 		return os.ErrClosed
 	case m.file != nil:
@@ -107,22 +144,42 @@ func (m *MountTable) open() error {
 	return nil
 }
 
-// readPoints needs mu.
-func (m *MountTable) readPoints() (map[string][]string, error) {
+// refresh needs mu.
+func (m *MountTable) refresh() error {
+	if m.text {
+		return nil
+	}
+	now := m.version()
+	if m.list != nil && m.read == now {
+		return nil
+	}
+	list, err := m.readList()
+	if err == nil {
+		m.list, m.read = list, now
+	}
+	return err
+}
+
+// readList needs mu.
+func (m *MountTable) readList() ([]mount, error) {
 	if err := m.open(); err != nil {
 		return nil, err
 	}
 	if _, err := m.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	points := make(map[string][]string)
-	lines := bufio.NewScanner(m.file)
+	return parseMounts(m.file)
+}
+
+func parseMounts(from io.Reader) ([]mount, error) {
+	var list []mount
+	lines := bufio.NewScanner(from)
 	for lines.Scan() {
-		if mount, ok := parseMount(lines.Text()); ok {
-			points[mount.fstype] = append(points[mount.fstype], mount.point)
+		if m, ok := parseMount(lines.Text()); ok {
+			list = append(list, m)
 		}
 	}
-	return points, lines.Err()
+	return list, lines.Err()
 }
 
 // unescaped reads a path of the table, in which spaces and the like stand as "\040".

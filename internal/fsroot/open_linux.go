@@ -14,36 +14,28 @@ func systemOpener() opener { return kernel{} }
 // precisely, is left to walker, which contains just as well and costs more.
 type kernel struct{}
 
-func (kernel) file(root int, name string) (int, error) {
-	if err := peekRegular(root, name); err != nil {
-		return settle(err, walker{}.file, root, name)
+func (kernel) file(root int, name string, l links) (int, error) {
+	if err := peekRegular(root, name, l); err != nil {
+		return settle(err, walker{}.file, root, name, l)
 	}
-	fd, err := openat2(root, name, readFlags)
+	fd, err := openat2(root, name, readFlags, l)
 	if err != nil {
-		return settle(err, walker{}.file, root, name)
-	}
-	return fd, nil
-}
-
-func (kernel) dir(root int, name string) (int, error) {
-	fd, err := openat2(root, name, listFlags)
-	if err != nil {
-		return settle(err, walker{}.dir, root, name)
+		return settle(err, walker{}.file, root, name, l)
 	}
 	return fd, nil
 }
 
-func (kernel) plainDir(root int, name string) (int, error) {
-	fd, err := openat2With(root, name, listFlags, unix.RESOLVE_NO_SYMLINKS)
+func (kernel) dir(root int, name string, l links) (int, error) {
+	fd, err := openat2(root, name, listFlags, l)
 	if err != nil {
-		return settle(err, walker{}.plainDir, root, name)
+		return settle(err, walker{}.dir, root, name, l)
 	}
 	return fd, nil
 }
 
 // peekRegular looks at the file through a descriptor that can do nothing else.
-func peekRegular(root int, name string) error {
-	fd, err := openat2(root, name, unix.O_PATH|unix.O_CLOEXEC)
+func peekRegular(root int, name string, l links) error {
+	fd, err := openat2(root, name, unix.O_PATH|unix.O_CLOEXEC, l)
 	if err != nil {
 		return err
 	}
@@ -59,26 +51,24 @@ func peekRegular(root int, name string) error {
 }
 
 // settle turns an error of openat2 into a verdict, or asks walk for one.
-func settle(err error, walk func(root int, name string) (int, error), root int, name string) (int, error) {
+func settle(err error, walk func(root int, name string, l links) (int, error), root int, name string, l links) (int, error) {
 	switch err {
 	case unix.EXDEV:
 		return -1, refusal(durward.OutsideRoot)
 	case unix.ENOSYS, unix.EPERM, // an old kernel, or a filter around us
 		unix.EAGAIN,       // something was renamed somewhere while ".." was taken
-		unix.ELOOP,        // a loop, or a magic link
+		unix.ELOOP,        // a loop, a magic link, or a link where none may be
 		unix.ENAMETOOLONG: // a component, or the whole by one byte
-		return walk(root, name)
+		return walk(root, name, l)
 	}
 	return -1, err
 }
 
-func openat2(root int, name string, flags uint64) (int, error) {
-	return openat2With(root, name, flags, 0)
-}
-
-// openat2With adds to how a name is resolved.
-func openat2With(root int, name string, flags, resolve uint64) (int, error) {
-	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | resolve}
+func openat2(root int, name string, flags uint64, l links) (int, error) {
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	if l == refused {
+		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
+	}
 	for {
 		fd, err := unix.Openat2(root, name, &how)
 		if err != unix.EINTR {

@@ -261,6 +261,37 @@ func TestOpenPlainDirFollowsNothing(t *testing.T) {
 	})
 }
 
+// Where no link may be, none is followed, and a file in a plain directory is as before.
+func TestNoLinksInTheNameOfAFile(t *testing.T) {
+	rules := Rules{NoLinks: true}
+	eachOpener(t, func(t *testing.T, by opener) {
+		tr := newTree(t)
+		r := open(t, tr.root, by)
+		for _, name := range []string{"a.txt", "sub/../a.txt", "hard"} {
+			_, err := read(r, name, rules)
+			must(t, err)
+			h, err := r.FindFile(name, rules)
+			must(t, err)
+			must(t, h.Close())
+		}
+		for _, name := range []string{"in", "indir/b.txt", "sub/up", "chain", "loop", "dangling", "out", "outdir/secret"} {
+			_, err := read(r, name, rules)
+			wantReason(t, err, durward.SymlinkTarget)
+			_, err = r.FindFile(name, rules)
+			wantReason(t, err, durward.SymlinkTarget)
+		}
+		o := WriteOptions{Rules: rules, Overwrite: true, CreateParents: true}
+		for _, name := range []string{"indir/b.txt", "indir/new", "indir/new/er", "in", "dangling"} {
+			before := snapshot(t, tr.top)
+			_, err := r.WriteFile(t.Context(), name, strings.NewReader("x"), o)
+			wantReason(t, err, durward.SymlinkTarget)
+			unchanged(t, tr.top, before)
+		}
+		_, err := r.WriteFile(t.Context(), "sub/new/er", strings.NewReader("x"), o)
+		must(t, err)
+	})
+}
+
 func TestLinksAreCountedAsTheKernelCounts(t *testing.T) {
 	tr := newTree(t)
 	tr.file(t, "end", "end")

@@ -26,7 +26,7 @@ type madeDir struct {
 // openParent opens dir, in which base is to be written, and judges it before anything is
 // made in it.
 func (r *Root) openParent(dir, base string, o WriteOptions) (*parent, error) {
-	fd, missing, err := r.openExisting(dir)
+	fd, missing, err := r.openExisting(dir, links(o.NoLinks))
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +54,9 @@ func (r *Root) openParent(dir, base string, o WriteOptions) (*parent, error) {
 
 // openExisting opens the longest part of dir that exists and gives the components that
 // do not. Those may not hold "..": what does not exist has no parent to go to.
-func (r *Root) openExisting(dir string) (fd int, missing []string, err error) {
+func (r *Root) openExisting(dir string, l links) (fd int, missing []string, err error) {
 	for {
-		fd, err = r.lead(dir, r.by.dir)
+		fd, err = r.lead(dir, l, r.by.dir)
 		if err != unix.ENOENT || dir == "." {
 			return fd, missing, err
 		}

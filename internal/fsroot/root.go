@@ -25,12 +25,18 @@ type Root struct {
 type opener interface {
 	// file opens a regular file for reading. Anything else is refused unopened: to
 	// open a device can be to act on it, and to open a FIFO can be to wait.
-	file(root int, name string) (int, error)
+	file(root int, name string, l links) (int, error)
 	// dir opens a directory for reading.
-	dir(root int, name string) (int, error)
-	// plainDir does the same without following a link anywhere in name.
-	plainDir(root int, name string) (int, error)
+	dir(root int, name string, l links) (int, error)
 }
+
+// links say what becomes of symbolic links in a name.
+type links bool
+
+const (
+	followed links = false
+	refused  links = true
+)
 
 // Open opens dir as a root. Symbolic links on the way to it are followed; what it is
 // then stays the root, even when it is renamed. Close it after use.
@@ -69,7 +75,7 @@ func (r *Root) OpenFile(name string, rules Rules) (*File, error) {
 }
 
 func (r *Root) openFile(name string, rules Rules) (*File, error) {
-	fd, err := r.lead(name, r.by.file)
+	fd, err := r.lead(name, links(rules.NoLinks), r.by.file)
 	if err != nil {
 		return nil, err
 	}
@@ -84,25 +90,22 @@ func (r *Root) openFile(name string, rules Rules) (*File, error) {
 // OpenDir opens a directory for reading; a command can be started in it by its
 // descriptor. "." is the root itself. The caller closes it.
 func (r *Root) OpenDir(name string, rules Rules) (*os.File, error) {
-	return r.openDir(name, rules, r.by.dir)
-}
-
-// OpenPlainDir is OpenDir for a name in which no component may be a link, wherever it
-// leads. A tree that is walked by it is a tree: no directory is met twice.
-func (r *Root) OpenPlainDir(name string, rules Rules) (*os.File, error) {
-	return r.openDir(name, rules, r.by.plainDir)
-}
-
-func (r *Root) openDir(name string, rules Rules, open func(root int, name string) (int, error)) (*os.File, error) {
-	fd, err := r.openJudged(name, rules, open)
+	fd, err := r.openDir(name, rules)
 	if err != nil {
 		return nil, fail("dir.open", name, err)
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-func (r *Root) openJudged(name string, rules Rules, open func(root int, name string) (int, error)) (int, error) {
-	fd, err := r.lead(name, open)
+// OpenPlainDir is OpenDir for a name in which no component may be a link, wherever it
+// leads. A tree that is walked by it is a tree: no directory is met twice.
+func (r *Root) OpenPlainDir(name string, rules Rules) (*os.File, error) {
+	rules.NoLinks = true
+	return r.OpenDir(name, rules)
+}
+
+func (r *Root) openDir(name string, rules Rules) (int, error) {
+	fd, err := r.lead(name, links(rules.NoLinks), r.by.dir)
 	if err != nil {
 		return -1, err
 	}
@@ -114,7 +117,7 @@ func (r *Root) openJudged(name string, rules Rules, open func(root int, name str
 }
 
 // lead opens name with one of the opener's ways.
-func (r *Root) lead(name string, open func(root int, name string) (int, error)) (int, error) {
+func (r *Root) lead(name string, l links, open func(root int, name string, l links) (int, error)) (int, error) {
 	if err := checkName(name); err != nil {
 		return -1, err
 	}
@@ -123,7 +126,7 @@ func (r *Root) lead(name string, open func(root int, name string) (int, error)) 
 	if r.fd < 0 {
 		return -1, errClosed
 	}
-	return open(r.fd, name)
+	return open(r.fd, name, l)
 }
 
 const (

@@ -24,8 +24,8 @@ var errMoved = errors.New("the tree changed while it was walked")
 // to a descriptor it came through. The kernel is never handed a ".." or a link.
 type walker struct{}
 
-func (walker) file(root int, name string) (int, error) {
-	return attempt(root, name, maxLinks, func(w *walk) (int, error) {
+func (walker) file(root int, name string, l links) (int, error) {
+	return attempt(root, name, l, func(w *walk) (int, error) {
 		if w.leaf == "" || !isRegular(&w.leafStat) {
 			return -1, refusal(durward.NotRegularFile)
 		}
@@ -33,16 +33,8 @@ func (walker) file(root int, name string) (int, error) {
 	})
 }
 
-func (walker) dir(root int, name string) (int, error) {
-	return attempt(root, name, maxLinks, openEnd)
-}
-
-func (walker) plainDir(root int, name string) (int, error) {
-	fd, err := attempt(root, name, 0, openEnd)
-	if err == unix.ELOOP {
-		return -1, refusal(durward.SymlinkTarget)
-	}
-	return fd, err
+func (walker) dir(root int, name string, l links) (int, error) {
+	return attempt(root, name, l, openEnd)
 }
 
 // openEnd opens the directory that a walk has come to.
@@ -54,9 +46,9 @@ func openEnd(w *walk) (int, error) {
 }
 
 // attempt walks and opens, from the start again while the tree changes under it.
-func attempt(root int, name string, links int, open func(*walk) (int, error)) (int, error) {
+func attempt(root int, name string, l links, open func(*walk) (int, error)) (int, error) {
 	for range maxAttempts {
-		fd, err := walkOnce(root, name, links, open)
+		fd, err := walkOnce(root, name, l, open)
 		if err != errMoved {
 			return fd, err
 		}
@@ -64,8 +56,8 @@ func attempt(root int, name string, links int, open func(*walk) (int, error)) (i
 	return -1, refusal(durward.OutsideRoot)
 }
 
-func walkOnce(root int, name string, links int, open func(*walk) (int, error)) (int, error) {
-	w := &walk{dirs: []int{root}, links: links}
+func walkOnce(root int, name string, l links, open func(*walk) (int, error)) (int, error) {
+	w := &walk{dirs: []int{root}, plain: l == refused, links: maxLinks}
 	defer w.close()
 	if err := w.take(name); err != nil {
 		return -1, err
@@ -80,6 +72,7 @@ func walkOnce(root int, name string, links int, open func(*walk) (int, error)) (
 type walk struct {
 	dirs  []int    // the way here; dirs[0] is the root and not ours to close
 	rest  []string // components still to go, the next one last
+	plain bool     // links are refused
 	links int      // links that may still be followed
 
 	// leaf is set when the walk ended at something other than a directory.
@@ -171,6 +164,9 @@ func (w *walk) enter(name string) error {
 }
 
 func (w *walk) follow(name string) error {
+	if w.plain {
+		return refusal(durward.SymlinkTarget)
+	}
 	if w.links--; w.links < 0 {
 		return unix.ELOOP
 	}

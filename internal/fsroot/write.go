@@ -33,7 +33,7 @@ func (r *Root) writeFile(ctx context.Context, name string, from io.Reader, o Wri
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	dir, base, err := r.split(name)
+	dir, base, err := r.split(name, links(o.NoLinks))
 	if err != nil {
 		return 0, err
 	}
@@ -47,7 +47,7 @@ func (r *Root) writeFile(ctx context.Context, name string, from io.Reader, o Wri
 
 // split parts a name into the directory and the file in it. A name that can only mean
 // a directory is refused as such, once it is known to be inside.
-func (r *Root) split(name string) (dir, base string, err error) {
+func (r *Root) split(name string, l links) (dir, base string, err error) {
 	if err := checkName(name); err != nil {
 		return "", "", err
 	}
@@ -57,7 +57,7 @@ func (r *Root) split(name string) (dir, base string, err error) {
 	}
 	switch base {
 	case "", ".", "..":
-		fd, err := r.lead(name, r.by.dir)
+		fd, err := r.lead(name, l, r.by.dir)
 		if err != nil {
 			return "", "", err
 		}
