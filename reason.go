@@ -28,6 +28,13 @@ const (
 	LimitMemory      Reason = "LIMIT_MEMORY"
 	LimitOutput      Reason = "LIMIT_OUTPUT"
 	InputClosed      Reason = "input_closed"
+	MissingField     Reason = "missingField"
+	UnknownField     Reason = "unknownField"
+	WrongType        Reason = "wrongType"
+	BadEncoding      Reason = "badEncoding"
+	BadBase64        Reason = "badBase64"
+	BadOffset        Reason = "badOffset"
+	BadLength        Reason = "badLength"
 )
 
 // Policy.
@@ -38,6 +45,8 @@ const (
 	NetworkDenied Reason = "network_denied"
 	ModeDenied    Reason = "mode_denied"
 	DirDenied     Reason = "cwdOutsideRoots"
+	// ArgOutsideRoots is of an argument that names a path.
+	ArgOutsideRoots Reason = "argOutsideRoots"
 )
 
 // Sandbox.
@@ -85,6 +94,10 @@ const (
 	ChangedMeanwhile  Reason = "changedMeanwhile"
 	TooManyChanges    Reason = "tooManyChanges"
 	PartlyApplied     Reason = "partlyApplied"
+	OutsideZones      Reason = "outsideWriteZones"
+	NotUTF8           Reason = "notUtf8"
+	// DotDotInMissingPath is of a path in which ".." follows what does not exist.
+	DotDotInMissingPath Reason = "dotDotInMissingPath"
 )
 
 // Network.
@@ -164,6 +177,13 @@ var reasonTable = []reasonRow{
 	{LimitMemory, TooLarge, "DWD-CALL-019", "the command used more memory than it may"},
 	{LimitOutput, TooLarge, "DWD-CALL-020", "the command printed more than it may"},
 	{InputClosed, Conflict, "DWD-CALL-021", "the command's input is closed"},
+	{MissingField, Invalid, "DWD-CALL-022", "a member that is needed is missing"},
+	{UnknownField, Invalid, "DWD-CALL-023", "a member is unknown"},
+	{WrongType, Invalid, "DWD-CALL-024", "a member has the wrong type"},
+	{BadEncoding, Invalid, "DWD-CALL-025", "the encoding is neither utf8 nor base64"},
+	{BadBase64, Invalid, "DWD-CALL-026", "the data is not strict base64"},
+	{BadOffset, Invalid, "DWD-CALL-027", "the offset is no integer from 0"},
+	{BadLength, Invalid, "DWD-CALL-028", "the length is no integer from 0"},
 
 	{PolicyInvalid, Invalid, "DWD-POLICY-001", "the policy is invalid"},
 	{LimitDenied, Denied, "DWD-POLICY-002", "the request asks for more than the policy's limit"},
@@ -171,6 +191,7 @@ var reasonTable = []reasonRow{
 	{NetworkDenied, Denied, "DWD-POLICY-004", "the request asks for more network than the policy gives"},
 	{ModeDenied, Denied, "DWD-POLICY-005", "the request asks for a wider mode or a lower level than the policy gives"},
 	{DirDenied, Denied, "DWD-POLICY-006", "the working directory is outside the root"},
+	{ArgOutsideRoots, Denied, "DWD-POLICY-007", "an argument names a path outside the allowed roots"},
 
 	{SandboxUnavailable, Unavailable, "DWD-SANDBOX-001", "a protection that was asked for cannot be had here"},
 	{SandboxError, Unavailable, "DWD-SANDBOX-002", "the sandbox could not be set up"},
@@ -209,6 +230,9 @@ var reasonTable = []reasonRow{
 	{ChangedMeanwhile, Conflict, "DWD-FS-021", "the file is not what it was when the changes were read"},
 	{TooManyChanges, TooLarge, "DWD-FS-022", "the command changed more than can be compared"},
 	{PartlyApplied, Conflict, "DWD-FS-023", "only some of the changes were applied"},
+	{OutsideZones, Denied, "DWD-FS-024", "the path is in no zone that may be written"},
+	{NotUTF8, Invalid, "DWD-FS-025", "the file does not hold UTF-8"},
+	{DotDotInMissingPath, Invalid, "DWD-FS-026", "a .. stands behind what does not exist"},
 
 	{BadHost, Invalid, "DWD-NET-001", "the host is not in its canonical form"},
 	{HostDenied, Denied, "DWD-NET-002", "the host or port is not allowed"},
