@@ -1,0 +1,45 @@
+package pathguard
+
+import (
+	"fmt"
+	"path/filepath"
+	"syscall"
+
+	"github.com/durward/durward"
+)
+
+// JudgeArgument says of an argument that names a path whether it leads inside, for a command
+// that runs in a directory. What is not there yet is judged by its name. An argument that
+// begins with "~" leads inside both for commands that put the home directory there and for
+// those that do not. What cannot be told is refused like what is outside.
+func (g *Guard) JudgeArgument(dir, argument string) error {
+	for _, full := range []string{join(dir, argument), join(dir, g.inHome(argument))} {
+		if !g.leadsInside(full) {
+			return &durward.Error{
+				Reason: durward.ArgOutsideRoots, Op: "argument", Hint: "name paths within the allowed roots",
+				Err: fmt.Errorf("%q: %s", argument, durward.ArgOutsideRoots.Summary()),
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Guard) leadsInside(full string) bool {
+	if check(full) != nil || !filepath.IsAbs(full) {
+		return false
+	}
+	for range maxAttempts {
+		w := newWalk(following)
+		err := w.along(full)
+		e := w.end()
+		w.close()
+		if err != errChanged {
+			_, ok := g.rootOf(e.path)
+			return ok && (err == nil || absent(err) && !e.dotted)
+		}
+	}
+	return false
+}
+
+// absent reports whether an error says that there cannot be anything.
+func absent(err error) bool { return err == syscall.ENOTDIR || err == syscall.ENAMETOOLONG }

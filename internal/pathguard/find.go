@@ -1,0 +1,120 @@
+package pathguard
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
+)
+
+// A lastLink says what becomes of a symbolic link at the end of a path.
+type lastLink bool
+
+const (
+	following lastLink = false
+	keeping   lastLink = true
+)
+
+var (
+	// errChanged says that the tree changed while it was looked at.
+	errChanged = errors.New("the tree changed meanwhile")
+	// errMagic says that a path passes through a link that leads where its text does not.
+	errMagic = errors.New("a link of /proc")
+	// errDotDot says that what is missing is followed by "..".
+	errDotDot = errors.New("what is missing has no parent")
+)
+
+// An end is where a path leads.
+type end struct {
+	path    string      // absolute and physical
+	missing int         // how many names at the end of path stand for nothing
+	dotted  bool        // what is missing is followed by ".."
+	mode    fs.FileMode // the type of what is there, before what is missing
+	links   uint64      // of a file
+}
+
+func (e end) isDir() bool  { return e.missing == 0 && e.mode.IsDir() }
+func (e end) isFile() bool { return e.missing == 0 && e.mode.IsRegular() }
+
+// A place is an end within a root. It is held until it is closed.
+type place struct {
+	end
+	root *fsroot.Root
+	name string // of path in root
+	way  *walk
+}
+
+func (p *place) close() { p.way.close() }
+
+// dir names the innermost directory around the place that is there.
+func (p *place) dir() string {
+	name := p.name
+	for range max(p.missing, 1) {
+		name = filepath.Dir(name)
+	}
+	return name
+}
+
+// find leads a path to its end, and refuses one outside before anything else is said.
+func (g *Guard) find(op, path string, l lastLink) (*place, error) {
+	if err := check(path); err != nil {
+		return nil, err
+	}
+	w := newWalk(l)
+	p, err := g.inside(op, path, w)
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (g *Guard) inside(op, path string, w *walk) (*place, error) {
+	full := g.absolute(path)
+	if !filepath.IsAbs(full) {
+		return nil, outside(op, path)
+	}
+	err := w.along(full)
+	if err == errChanged {
+		return nil, err
+	}
+	e := w.end()
+	r, ok := g.rootOf(e.path)
+	if !ok || err == errMagic {
+		return nil, outside(op, path)
+	}
+	if err != nil {
+		return nil, failed(op, path, err)
+	}
+	name, _ := fsroot.Below(r.path, e.path)
+	return &place{end: e, root: r.dir, name: name, way: w}, nil
+}
+
+const maxAttempts = 4
+
+// settled does f until nothing changes meanwhile, or too often.
+func settled[T any](op, path string, f func() (T, error)) (T, error) {
+	for range maxAttempts {
+		got, err := f()
+		if err != errChanged {
+			return got, err
+		}
+	}
+	return *new(T), outside(op, path)
+}
+
+// came gives the error of opening what was found. What cannot be, unless the tree changed
+// after it was found, is errChanged.
+func came(op, path string, err error) error {
+	e := durward.AsError(err)
+	if e == nil || e.Rule != "" { // a rule of the policy has spoken
+		return failed(op, path, err)
+	}
+	switch durward.ReasonOf(err) {
+	case durward.SymlinkTarget, durward.SymlinkLoop, durward.FileNotFound, durward.NotADirectory, durward.OutsideRoot:
+		return errChanged
+	}
+	return failed(op, path, err)
+}

@@ -1,0 +1,66 @@
+package pathguard
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/durward/durward/internal/fsroot"
+)
+
+// DefaultMaxFileBytes is how large a file in a zone may be whose rule does not say.
+const DefaultMaxFileBytes = 10_000_000
+
+// A Zone is where files may be written.
+type Zone struct {
+	// Path is an absolute path, or one that begins with "~", within a root. It exists,
+	// unless CreateIfMissing is set.
+	Path string
+	// Recursive takes in all that lies below Path. Without it the zone is the files that
+	// lie directly in Path, or Path itself, if that is a file.
+	Recursive bool
+	// MaxFileBytes bounds a file. Zero means DefaultMaxFileBytes.
+	MaxFileBytes int64
+	// CreateIfMissing lets directories be made that are missing, Path included.
+	CreateIfMissing bool
+}
+
+// place makes the path of a zone physical.
+func (g *Guard) place(z *Zone) error {
+	const rule = "writeRules"
+	e, err := g.configured(rule, z.Path)
+	if err != nil {
+		return err
+	}
+	if _, ok := g.rootOf(e.path); !ok {
+		return invalid(rule, "name a path within an allowed root", "%q is in no root", z.Path)
+	}
+	if e.missing > 0 && !z.CreateIfMissing {
+		return invalid(rule, "make the directory, or set createIfMissing: true", "%q does not exist", z.Path)
+	}
+	z.Path = e.path
+	if z.MaxFileBytes == 0 {
+		z.MaxFileBytes = DefaultMaxFileBytes
+	}
+	return nil
+}
+
+// zoneOf finds the zone that decides about a file: the deepest, of equal ones the first.
+func (g *Guard) zoneOf(path string) (found Zone, ok bool) {
+	for _, z := range g.o.Zones {
+		if z.holds(path) && (!ok || depth(z.Path) > depth(found.Path)) {
+			found, ok = z, true
+		}
+	}
+	return found, ok
+}
+
+func (z Zone) holds(path string) bool {
+	dir := filepath.Dir(path)
+	if z.Recursive {
+		return fsroot.Contains(z.Path, dir)
+	}
+	return dir == z.Path || path == z.Path
+}
+
+// depth counts the names of an absolute path.
+func depth(path string) int { return strings.Count(strings.TrimSuffix(path, "/"), "/") }
