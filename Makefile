@@ -12,7 +12,7 @@ FUZZ     ?= .
 export GOFLAGS := -buildvcs=false $(GOFLAGS)
 
 # Packages whose tests differ between root and everybody else.
-UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/process ./internal/engine/process/abuse ./internal/fsroot ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
+UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/file ./internal/engine/process ./internal/engine/process/abuse ./internal/fsroot ./internal/pathguard ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
 
 # $(call tagged,TAG) lists the packages with tests behind a build tag.
 tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xargs -r dirname | sort -u)
@@ -50,7 +50,7 @@ abuse: ## hostile commands, and many at once
 	$(if $(call tagged,abuse),$(GO) test -race -tags abuse $(call tagged,abuse))
 
 e2e: ## the program against real clients
-	@scripts/need chromium dockerd busybox psql postgres
+	@scripts/need chromium dockerd busybox psql postgres bindfs
 	$(if $(call tagged,e2e),$(GO) test -tags e2e $(call tagged,e2e))
 
 fuzz-short: ## a few seconds for each fuzz target

@@ -45,8 +45,6 @@ const (
 	NetworkDenied Reason = "network_denied"
 	ModeDenied    Reason = "mode_denied"
 	DirDenied     Reason = "cwdOutsideRoots"
-	// ArgOutsideRoots is of an argument that names a path.
-	ArgOutsideRoots Reason = "argOutsideRoots"
 )
 
 // Sandbox.
@@ -191,7 +189,6 @@ var reasonTable = []reasonRow{
 	{NetworkDenied, Denied, "DWD-POLICY-004", "the request asks for more network than the policy gives"},
 	{ModeDenied, Denied, "DWD-POLICY-005", "the request asks for a wider mode or a lower level than the policy gives"},
 	{DirDenied, Denied, "DWD-POLICY-006", "the working directory is outside the root"},
-	{ArgOutsideRoots, Denied, "DWD-POLICY-007", "an argument names a path outside the allowed roots"},
 
 	{SandboxUnavailable, Unavailable, "DWD-SANDBOX-001", "a protection that was asked for cannot be had here"},
 	{SandboxError, Unavailable, "DWD-SANDBOX-002", "the sandbox could not be set up"},

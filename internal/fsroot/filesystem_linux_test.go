@@ -135,7 +135,7 @@ this is no mount
 			t.Errorf("%q is on %q", path, got.fstype)
 		}
 	}
-	if m.Version() != m.Version() {
+	if before, after := m.Version(), m.Version(); before != after {
 		t.Error("a text changes")
 	}
 }

@@ -1,6 +1,7 @@
 package pathguard
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"syscall"
@@ -12,11 +13,16 @@ import (
 // that runs in a directory. What is not there yet is judged by its name. An argument that
 // begins with "~" leads inside both for commands that put the home directory there and for
 // those that do not. What cannot be told is refused like what is outside.
-func (g *Guard) JudgeArgument(dir, argument string) error {
+func (g *Guard) JudgeArgument(ctx context.Context, dir, argument string) error {
+	const op = "argument"
 	for _, full := range []string{join(dir, argument), join(dir, g.inHome(argument))} {
-		if !g.leadsInside(full) {
+		inside, err := waited(ctx, op, func() (bool, error) { return g.leadsInside(full), nil }, func(bool) {})
+		if err != nil {
+			return err
+		}
+		if !inside {
 			return &durward.Error{
-				Reason: durward.ArgOutsideRoots, Op: "argument", Hint: "name paths within the allowed roots",
+				Reason: durward.ArgOutsideRoots, Op: op, Hint: "name paths within the allowed roots",
 				Err: fmt.Errorf("%q: %s", argument, durward.ArgOutsideRoots.Summary()),
 			}
 		}

@@ -54,7 +54,7 @@ func TestArguments(t *testing.T) {
 		{"/none", "sub", false},
 	} {
 		argument := strings.ReplaceAll(tt.argument, "${T}", top)
-		err := g.JudgeArgument(strings.TrimSuffix(top+tt.dir, "/"), argument)
+		err := g.JudgeArgument(t.Context(), strings.TrimSuffix(top+tt.dir, "/"), argument)
 		if tt.inside {
 			if err != nil {
 				t.Errorf("%.40q in %s: %v", tt.argument, tt.dir, err)
@@ -63,5 +63,5 @@ func TestArguments(t *testing.T) {
 		}
 		wantReason(t, tt.argument, err, durward.ArgOutsideRoots)
 	}
-	wantReason(t, "in no directory", g.JudgeArgument("", "sub/a"), durward.ArgOutsideRoots)
+	wantReason(t, "in no directory", g.JudgeArgument(t.Context(), "", "sub/a"), durward.ArgOutsideRoots)
 }

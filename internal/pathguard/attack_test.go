@@ -82,7 +82,7 @@ func TestNoWriteLeavesItsZoneWhileTheTreeChanges(t *testing.T) {
 	} {
 		defer stop()
 	}
-	for range races / 10 {
+	for range races / 20 {
 		for _, path := range []string{"/d/x", "/d/new/er", "/e/x", "/e/new/er", "/l"} {
 			_ = g.WriteFile(t.Context(), files, zone+path, []byte("written"), WriteOptions{Overwrite: true})
 		}
@@ -105,7 +105,7 @@ func TestExistenceOutsideIsNotObservable(t *testing.T) {
 		judged := g.JudgeWrite(t.Context(), files, path, 1, WriteOptions{Overwrite: true})
 		written := g.WriteFile(t.Context(), files, path, []byte("x"), WriteOptions{Overwrite: true})
 		var all []durward.Error
-		for _, err := range []error{read, dir, judged, written, g.JudgeArgument(top+"/root", path)} {
+		for _, err := range []error{read, dir, judged, written, g.JudgeArgument(t.Context(), top+"/root", path)} {
 			e := *durward.AsError(err)
 			e.Err = nil // its text is compared
 			all = append(all, e, durward.Error{Op: err.Error()})

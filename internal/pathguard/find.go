@@ -1,6 +1,7 @@
 package pathguard
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -58,17 +59,18 @@ func (p *place) dir() string {
 }
 
 // find leads a path to its end, and refuses one outside before anything else is said.
-func (g *Guard) find(op, path string, l lastLink) (*place, error) {
+func (g *Guard) find(ctx context.Context, op, path string, l lastLink) (*place, error) {
 	if err := check(path); err != nil {
 		return nil, err
 	}
-	w := newWalk(l)
-	p, err := g.inside(op, path, w)
-	if err != nil {
-		w.close()
-		return nil, err
-	}
-	return p, nil
+	return waited(ctx, op, func() (*place, error) {
+		w := newWalk(l)
+		p, err := g.inside(op, path, w)
+		if err != nil {
+			w.close()
+		}
+		return p, err
+	}, (*place).close)
 }
 
 func (g *Guard) inside(op, path string, w *walk) (*place, error) {
@@ -90,6 +92,32 @@ func (g *Guard) inside(op, path string, w *walk) (*place, error) {
 	}
 	name, _ := fsroot.Below(r.path, e.path)
 	return &place{end: e, root: r.dir, name: name, way: w}, nil
+}
+
+// waited does f, and leaves it to itself when ctx ends first, for there are file systems
+// that never answer. What f comes to after that is dropped.
+func waited[T any](ctx context.Context, op string, f func() (T, error), drop func(T)) (T, error) {
+	type answer struct {
+		got T
+		err error
+	}
+	answers := make(chan answer)
+	go func() {
+		got, err := f()
+		select {
+		case answers <- answer{got, err}:
+		case <-ctx.Done():
+			if err == nil {
+				drop(got)
+			}
+		}
+	}()
+	select {
+	case a := <-answers:
+		return a.got, a.err
+	case <-ctx.Done():
+		return *new(T), durward.Ended(ctx, op)
+	}
 }
 
 const maxAttempts = 4

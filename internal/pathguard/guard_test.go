@@ -173,6 +173,19 @@ func TestAChangingTreeIsTriedAgain(t *testing.T) {
 	}
 }
 
+// A walk that does not come back is not waited for, and what it finds is closed.
+func TestAWalkIsNotWaitedForForever(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	goOn, dropped := make(chan struct{}), make(chan int)
+	go cancel()
+	_, err := waited(ctx, "walk", func() (int, error) { <-goOn; return 7, nil }, func(n int) { dropped <- n })
+	wantReason(t, "a walk", err, durward.CallCancelled)
+	close(goOn)
+	if n := <-dropped; n != 7 {
+		t.Errorf("%d is dropped", n)
+	}
+}
+
 func TestNothingStaysOpen(t *testing.T) {
 	top := plant(t, map[string]string{
 		"root/a": "a", "root/link": "-> sub/../a", "root/sub/": "", "root/out": "-> ../x", "root/loop": "-> loop", "root/abs": "-> " + filepath.Join(os.TempDir(), "none"),
@@ -188,7 +201,7 @@ func TestNothingStaysOpen(t *testing.T) {
 		}
 		_ = g.JudgeWrite(t.Context(), files, top+"/root/"+path, 1, WriteOptions{Overwrite: true})
 		_ = g.WriteFile(t.Context(), files, top+"/root/"+path, nil, WriteOptions{Overwrite: true})
-		_ = g.JudgeArgument(top+"/root", path)
+		_ = g.JudgeArgument(t.Context(), top+"/root", path)
 	}
 	must(t, g.Close())
 	if _, err := Open([]string{top + "/root", top + "/none"}, Options{}); err == nil {

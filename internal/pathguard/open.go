@@ -20,7 +20,7 @@ type Files interface {
 func (g *Guard) OpenFile(ctx context.Context, files Files, path string) (*fsroot.File, error) {
 	const op = "file.open"
 	return settled(op, path, func() (*fsroot.File, error) {
-		p, err := g.findThere(op, path)
+		p, err := g.findThere(ctx, op, path)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func (g *Guard) OpenDir(ctx context.Context, files Files, path string) (*os.File
 func (g *Guard) openDir(ctx context.Context, files Files, path string) (*os.File, error) {
 	const op = "dir.open"
 	return settled(op, path, func() (*os.File, error) {
-		p, err := g.findThere(op, path)
+		p, err := g.findThere(ctx, op, path)
 		if err != nil {
 			return nil, err
 		}
@@ -73,8 +73,8 @@ func (g *Guard) openDir(ctx context.Context, files Files, path string) (*os.File
 }
 
 // findThere finds what exists.
-func (g *Guard) findThere(op, path string) (*place, error) {
-	p, err := g.find(op, path, following)
+func (g *Guard) findThere(ctx context.Context, op, path string) (*place, error) {
+	p, err := g.find(ctx, op, path, following)
 	if durward.ReasonOf(err) == durward.DotDotInMissingPath { // to the kernel it is not there
 		return nil, notThere(op, path)
 	}

@@ -39,7 +39,7 @@ func TestMagicLinks(t *testing.T) {
 		wantReason(t, path, err, want)
 	}
 	wantReason(t, "a write", g.WriteFile(t.Context(), files, "/proc/self/root/tmp/x", nil, WriteOptions{}), durward.OutsideRoot)
-	wantReason(t, "an argument", g.JudgeArgument("/", "/proc/self/root/etc"), durward.ArgOutsideRoots)
+	wantReason(t, "an argument", g.JudgeArgument(t.Context(), "/", "/proc/self/root/etc"), durward.ArgOutsideRoots)
 }
 
 // The walk ends where the kernel does, for whatever path.

@@ -25,7 +25,7 @@ type WriteOptions struct {
 func (g *Guard) JudgeWrite(ctx context.Context, files Files, path string, size int64, o WriteOptions) error {
 	const op = "file.write"
 	_, err := settled(op, path, func() (none struct{}, err error) {
-		t, err := g.target(op, path, size, o)
+		t, err := g.target(ctx, op, path, size, o)
 		if err != nil {
 			return none, err
 		}
@@ -44,7 +44,7 @@ func (g *Guard) JudgeWrite(ctx context.Context, files Files, path string, size i
 func (g *Guard) WriteFile(ctx context.Context, files Files, path string, content []byte, o WriteOptions) error {
 	const op = "file.write"
 	_, err := settled(op, path, func() (none struct{}, err error) {
-		t, err := g.target(op, path, int64(len(content)), o)
+		t, err := g.target(ctx, op, path, int64(len(content)), o)
 		if err != nil {
 			return none, err
 		}
@@ -67,8 +67,8 @@ type target struct {
 
 // target finds and judges where a file is to be written: what is there, the zone, the size,
 // and then whether what is there and what is asked for go together.
-func (g *Guard) target(op, path string, size int64, o WriteOptions) (*target, error) {
-	p, err := g.findFile(op, path)
+func (g *Guard) target(ctx context.Context, op, path string, size int64, o WriteOptions) (*target, error) {
+	p, err := g.findFile(ctx, op, path)
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +81,13 @@ func (g *Guard) target(op, path string, size int64, o WriteOptions) (*target, er
 }
 
 // findFile finds the place of a file. A path that can only mean a directory is none.
-func (g *Guard) findFile(op, path string) (*place, error) {
+func (g *Guard) findFile(ctx context.Context, op, path string) (*place, error) {
 	switch path[strings.LastIndexByte(path, '/')+1:] {
 	default:
-		return g.find(op, path, keeping)
+		return g.find(ctx, op, path, keeping)
 	case "", ".", "..":
 	}
-	p, err := g.find(op, path, following)
+	p, err := g.find(ctx, op, path, following)
 	if err != nil {
 		return nil, err
 	}
