@@ -1,0 +1,85 @@
+// Package file carries out two tools: one reads a file, one writes one. Their input and
+// output are JSON objects.
+//
+//	read    {"path":"notes/a.txt","offset":0,"length":100,"encoding":"utf8"}
+//	        {"data":"…","bytesRead":100,"sha256":"…"}
+//	write   {"path":"notes/b.txt","data":"…","encoding":"base64","create":true,"overwrite":false}
+//	        {"bytesWritten":3,"sha256":"…"}
+//
+// Of read only path is needed, of write path and data; what else is shown for write, and
+// the offset and encoding of read, are the defaults. Offset and length count bytes. The
+// numbers and digests of an output are those of the bytes in the file.
+//
+// Text is UTF-8 and is neither cleaned nor converted. A character that the end of the
+// window cuts is left out, unless the file ends there.
+package file
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/pathguard"
+	"github.com/durward/durward/internal/sandbox/confined"
+)
+
+// DefaultMaxReadBytes is how far into a file may be read where a tool does not say.
+const DefaultMaxReadBytes = 5_000_000
+
+// A Spec is what a tool of this engine holds.
+type Spec struct {
+	// Guard finds the files.
+	Guard *pathguard.Guard
+	// Writes makes it the tool that writes; without it, it is the one that reads.
+	Writes bool
+	// MaxReadBytes is the end of every window: no byte behind it is read. Zero means
+	// DefaultMaxReadBytes.
+	MaxReadBytes int64
+}
+
+// An Engine reads and writes files. It is safe for concurrent use.
+type Engine struct{ keeper *confined.Keeper }
+
+// New gives an engine whose work is confined by the keeper, which stays its owner's to close.
+func New(keeper *confined.Keeper) *Engine { return &Engine{keeper} }
+
+// Enforces lists what holds the work with a file: the path sets of the grant by the kernel,
+// whatever level it names, and its limits. For the network and for variables it has no use.
+func (e *Engine) Enforces() []durward.GrantField {
+	return []durward.GrantField{durward.FieldLevel, durward.FieldFiles, durward.FieldNetwork, durward.FieldEnv, durward.FieldLimits}
+}
+
+// Prepare reads the input, and opens the file that is to be read or judges the one that is
+// to be written.
+func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
+	spec, ok := t.Spec.(Spec)
+	if !ok {
+		return nil, fmt.Errorf("tool %q neither reads nor writes files", t.ID)
+	}
+	if spec.Writes {
+		return e.prepareWrite(ctx, spec, c, g)
+	}
+	return e.prepareRead(ctx, spec, c, g)
+}
+
+// result is an answer about these bytes of a file.
+func result(answer any, content []byte, report durward.Report) (durward.Result, error) {
+	line, err := jsonx.Marshal(answer)
+	if err != nil {
+		return durward.Result{}, err
+	}
+	return durward.Result{
+		Output:  line[:len(line)-1],
+		Content: &durward.Content{Bytes: int64(len(content)), SHA256: digest(content)},
+		Report:  &report,
+	}, nil
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,140 @@
+package file
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// A field is a member that an input may have.
+type field struct {
+	name   string
+	needed bool
+	take   func(value json.RawMessage) durward.Reason // "" when it fits
+}
+
+// decode hands the members of an input object to their fields. Of several faults it names
+// one: an unknown member before one that is missing, and that before a value that does not
+// fit.
+func decode(op string, input json.RawMessage, fields []field) error {
+	if !bytes.HasPrefix(bytes.TrimLeft(input, " \t\r\n"), []byte("{")) {
+		return misfit(durward.WrongType, op, fields, "the input is no object")
+	}
+	var members map[string]json.RawMessage
+	limits := jsonx.Limits{Bytes: int64(len(input))} // the door has bounded it
+	if err := jsonx.Decode(input, &members, jsonx.Options{Limits: limits}); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
+			return misfit(durward.UnknownField, op, fields, "there is no member %q", name)
+		}
+	}
+	for _, f := range fields {
+		if _, there := members[f.name]; f.needed && !there {
+			return misfit(durward.MissingField, op, fields, "%q is missing", f.name)
+		}
+	}
+	for _, f := range fields {
+		value, there := members[f.name]
+		if !there {
+			continue
+		}
+		if reason := f.take(value); reason != "" {
+			return misfit(reason, op, fields, "%q does not fit", f.name)
+		}
+	}
+	return nil
+}
+
+func misfit(reason durward.Reason, op string, fields []field, format string, args ...any) error {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	return &durward.Error{
+		Reason: reason, Op: op, Hint: "send an object of " + strings.Join(names, ", "), Err: fmt.Errorf(format, args...),
+	}
+}
+
+// text takes a string.
+func text(into *string) func(json.RawMessage) durward.Reason {
+	return func(value json.RawMessage) durward.Reason {
+		if value[0] != '"' || json.Unmarshal(value, into) != nil {
+			return durward.WrongType
+		}
+		return ""
+	}
+}
+
+// truth takes true or false.
+func truth(into *bool) func(json.RawMessage) durward.Reason {
+	return func(value json.RawMessage) durward.Reason {
+		*into = string(value) == "true"
+		if !*into && string(value) != "false" {
+			return durward.WrongType
+		}
+		return ""
+	}
+}
+
+// count takes an integer from 0. One that is too large for an int64 counts as the largest.
+func count(into *int64, otherwise durward.Reason) func(json.RawMessage) durward.Reason {
+	return func(value json.RawMessage) durward.Reason {
+		if !strings.ContainsRune("-0123456789", rune(value[0])) {
+			return durward.WrongType
+		}
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		if err != nil {
+			n, err = whole(string(value))
+		}
+		if err != nil || n < 0 {
+			return otherwise
+		}
+		*into = n
+		return ""
+	}
+}
+
+// whole reads a number that has a fraction or an exponent, or is large, if it is an integer
+// all the same.
+func whole(number string) (int64, error) {
+	f, _ := strconv.ParseFloat(number, 64) // out of range it is infinite
+	switch {
+	case f != math.Trunc(f) || f < 0:
+		return 0, errors.New("no integer from 0")
+	case f >= math.MaxInt64:
+		return math.MaxInt64, nil
+	}
+	return int64(f), nil
+}
+
+// An encoding is how bytes are written in JSON.
+type encoding string
+
+const (
+	utf8Text encoding = "utf8"
+	base64ed encoding = "base64"
+)
+
+func (e *encoding) take(value json.RawMessage) durward.Reason {
+	var name string
+	if reason := text(&name)(value); reason != "" {
+		return reason
+	}
+	switch encoding(name) {
+	case utf8Text, base64ed:
+		*e = encoding(name)
+		return ""
+	}
+	return durward.BadEncoding
+}

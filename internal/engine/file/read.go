@@ -1,0 +1,191 @@
+package file
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"unicode/utf8"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/fsroot"
+)
+
+const opRead = "file.read"
+
+// A reading is a file that is open to be read.
+type reading struct {
+	file     *fsroot.File
+	path     string // as the caller wrote it
+	window   window
+	encoding encoding
+	limit    int64 // of the output; negative means none
+	report   durward.Report
+}
+
+// readAnswer is the output of read.
+type readAnswer struct {
+	Data      string `json:"data"`
+	BytesRead int    `json:"bytesRead"`
+	SHA256    string `json:"sha256"`
+}
+
+func (e *Engine) prepareRead(ctx context.Context, spec Spec, c durward.Call, g durward.Grant) (core.Prepared, error) {
+	r := &reading{encoding: utf8Text, limit: g.Limits.WithDefaults().Output}
+	offset, length := int64(0), int64(math.MaxInt64)
+	err := decode(opRead, c.Input, []field{
+		{"path", true, text(&r.path)},
+		{"offset", false, count(&offset, durward.BadOffset)},
+		{"length", false, count(&length, durward.BadLength)},
+		{"encoding", false, r.encoding.take},
+	})
+	if err != nil {
+		return nil, err
+	}
+	access, err := e.keeper.Under(g)
+	if err != nil {
+		return nil, err
+	}
+	r.report = access.Report()
+	if r.file, err = spec.Guard.OpenFile(ctx, access, r.path); err != nil {
+		return nil, err
+	}
+	reach := spec.MaxReadBytes
+	if reach == 0 {
+		reach = DefaultMaxReadBytes
+	}
+	r.window = windowOf(offset, length, reach, r.file.Info.Size)
+	return r, nil
+}
+
+// Close closes the file.
+func (r *reading) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	err := r.file.Close()
+	r.file = nil
+	return err
+}
+
+// Run reads. When ctx ends first, a file system that does not answer is left to itself.
+func (r *reading) Run(ctx context.Context) (durward.Result, error) {
+	if ctx.Err() != nil {
+		return durward.Result{}, durward.Ended(ctx, opRead)
+	}
+	if r.limit >= 0 && r.window.size() > r.limit {
+		return durward.Result{}, r.tooLarge()
+	}
+	type answer struct {
+		content []byte
+		err     error
+	}
+	answers := make(chan answer, 1)
+	file := r.file
+	go func() {
+		content, err := r.window.read(ctx, file)
+		answers <- answer{content, err}
+	}()
+	select {
+	case got := <-answers:
+		if got.err != nil {
+			return durward.Result{}, r.failed(ctx, got.err)
+		}
+		return r.result(got.content)
+	case <-ctx.Done():
+		return durward.Result{}, durward.Ended(ctx, opRead)
+	}
+}
+
+func (r *reading) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return durward.Ended(ctx, opRead)
+	}
+	return &durward.Error{Reason: fsroot.ReasonFor(err), Op: opRead, Path: r.path, Err: fmt.Errorf("%q: %w", r.path, err)}
+}
+
+func (r *reading) tooLarge() error {
+	return &durward.Error{
+		Reason: durward.OutputTooLarge, Op: opRead, Rule: "limits.output", Hint: "ask for a smaller length", Path: r.path,
+		Limit: r.limit, Err: fmt.Errorf("%q: the answer is larger than %d bytes", r.path, r.limit),
+	}
+}
+
+// result is the answer with these bytes of the file.
+func (r *reading) result(content []byte) (durward.Result, error) {
+	if r.encoding == utf8Text {
+		if !r.window.last() {
+			content = wholeRunes(content)
+		}
+		if !utf8.Valid(content) {
+			return durward.Result{}, &durward.Error{
+				Reason: durward.NotUTF8, Op: opRead, Path: r.path, Hint: `read it with the encoding "base64"`,
+				Err: fmt.Errorf("%q: %s", r.path, durward.NotUTF8.Summary()),
+			}
+		}
+	}
+	answer := readAnswer{Data: string(content), BytesRead: len(content), SHA256: digest(content)}
+	if r.encoding == base64ed {
+		answer.Data = base64.StdEncoding.EncodeToString(content)
+	}
+	result, err := result(answer, content, r.report)
+	if r.limit >= 0 && int64(len(result.Output)) > r.limit {
+		return durward.Result{}, r.tooLarge()
+	}
+	return result, err
+}
+
+// wholeRunes leaves out the beginning of a character at the end.
+func wholeRunes(content []byte) []byte {
+	for i := len(content) - 1; i >= max(0, len(content)-utf8.UTFMax+1); i-- {
+		if utf8.RuneStart(content[i]) {
+			if !utf8.FullRune(content[i:]) {
+				return content[:i]
+			}
+			return content
+		}
+	}
+	return content
+}
+
+// A window is the bytes of a file from one to before another.
+type window struct{ from, to, fileSize int64 }
+
+// windowOf cuts what is asked for at the reach and at the end of the file.
+func windowOf(offset, length, reach, fileSize int64) window {
+	end := offset + length
+	if end < offset { // it overflows
+		end = math.MaxInt64
+	}
+	end = min(end, reach, fileSize)
+	return window{from: min(offset, end), to: end, fileSize: fileSize}
+}
+
+func (w window) size() int64 { return w.to - w.from }
+
+// last reports whether the window ends where the file does.
+func (w window) last() bool { return w.to >= w.fileSize }
+
+const chunkBytes = 256 << 10
+
+// read fills the window, or as much of it as the file has. It looks at ctx between chunks.
+func (w window) read(ctx context.Context, file io.ReaderAt) ([]byte, error) {
+	content := make([]byte, w.size())
+	for done := 0; done < len(content); {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n, err := file.ReadAt(content[done:min(done+chunkBytes, len(content))], w.from+int64(done))
+		done += n
+		if errors.Is(err, io.EOF) {
+			return content[:done], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return content, nil
+}

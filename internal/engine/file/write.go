@@ -1,0 +1,92 @@
+package file
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/pathguard"
+	"github.com/durward/durward/internal/sandbox/confined"
+)
+
+const opWrite = "file.write"
+
+// A writing is content for a file that may be written.
+type writing struct {
+	guard   *pathguard.Guard
+	access  *confined.Access
+	path    string // as the caller wrote it
+	content []byte
+	how     pathguard.WriteOptions
+}
+
+// writeAnswer is the output of write.
+type writeAnswer struct {
+	BytesWritten int    `json:"bytesWritten"`
+	SHA256       string `json:"sha256"`
+}
+
+func (e *Engine) prepareWrite(ctx context.Context, spec Spec, c durward.Call, g durward.Grant) (core.Prepared, error) {
+	w, err := readWriting(c)
+	if err != nil {
+		return nil, err
+	}
+	if w.access, err = e.keeper.Under(g); err != nil {
+		return nil, err
+	}
+	w.guard = spec.Guard
+	w.how.AllowHardLink = g.Mode != durward.ReadOnly && g.Mode != durward.WorkspaceWrite
+	if err := w.guard.JudgeWrite(ctx, w.access, w.path, int64(len(w.content)), w.how); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// readWriting reads the input of write.
+func readWriting(c durward.Call) (*writing, error) {
+	w := &writing{}
+	data, how, create := "", utf8Text, true
+	err := decode(opWrite, c.Input, []field{
+		{"path", true, text(&w.path)},
+		{"data", true, text(&data)},
+		{"encoding", false, how.take},
+		{"create", false, truth(&create)},
+		{"overwrite", false, truth(&w.how.Overwrite)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.how.NoCreate = !create
+	w.content = []byte(data)
+	if how == base64ed {
+		w.content, err = decodeBase64(data)
+	}
+	return w, err
+}
+
+// decodeBase64 is strict: the standard alphabet, with padding, and nothing else.
+func decodeBase64(data string) ([]byte, error) {
+	content, err := base64.StdEncoding.Strict().DecodeString(data)
+	if err == nil && strings.ContainsAny(data, "\r\n") { // which the decoder passes over
+		err = errors.New("there is a line break in it")
+	}
+	if err != nil {
+		return nil, &durward.Error{Reason: durward.BadBase64, Op: opWrite, Hint: "encode data with the standard alphabet and padding", Err: err}
+	}
+	return content, nil
+}
+
+// Close has nothing to free.
+func (w *writing) Close() error { return nil }
+
+// Run writes. The path is led to its end once more: what it leads to now is what counts.
+func (w *writing) Run(ctx context.Context) (durward.Result, error) {
+	if err := w.guard.WriteFile(ctx, w.access, w.path, w.content, w.how); err != nil {
+		return durward.Result{}, err
+	}
+	answer := writeAnswer{BytesWritten: len(w.content), SHA256: digest(w.content)}
+	return result(answer, w.content, w.access.Report())
+}
