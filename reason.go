@@ -45,6 +45,7 @@ const (
 	NetworkDenied Reason = "network_denied"
 	ModeDenied    Reason = "mode_denied"
 	DirDenied     Reason = "cwdOutsideRoots"
+	DirNotAllowed Reason = "cwdNotAllowed"
 )
 
 // Sandbox.
@@ -189,6 +190,7 @@ var reasonTable = []reasonRow{
 	{NetworkDenied, Denied, "DWD-POLICY-004", "the request asks for more network than the policy gives"},
 	{ModeDenied, Denied, "DWD-POLICY-005", "the request asks for a wider mode or a lower level than the policy gives"},
 	{DirDenied, Denied, "DWD-POLICY-006", "the working directory is outside the root"},
+	{DirNotAllowed, Denied, "DWD-POLICY-007", "the command takes no such working directory"},
 
 	{SandboxUnavailable, Unavailable, "DWD-SANDBOX-001", "a protection that was asked for cannot be had here"},
 	{SandboxError, Unavailable, "DWD-SANDBOX-002", "the sandbox could not be set up"},

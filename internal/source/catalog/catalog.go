@@ -1,0 +1,72 @@
+// Package catalog offers the three tools of a policy.yaml, and decides their calls by it:
+//
+//	fs.read    Input {"path": …}    within allowedRoots
+//	fs.write   Input {"path": …}    within the zones of writeRules
+//	cmd.run    CommandID, Argv      an entry of commands
+//
+// What a policy can say without looking at files is said here. Where a path leads, and so
+// what an argument names, is judged by the engines.
+package catalog
+
+import (
+	"context"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/mcppolicy"
+)
+
+// The tools, and the engines they name.
+const (
+	FSRead  durward.ToolID = "fs.read"
+	FSWrite durward.ToolID = "fs.write"
+	CmdRun  durward.ToolID = "cmd.run"
+
+	FileEngine    = "file"
+	CommandEngine = "command"
+)
+
+// A Catalog is a [core.Source] and a [core.Policy]. It never changes and is safe for
+// concurrent use.
+type Catalog struct {
+	tools       core.Catalogue
+	policy      *mcppolicy.Policy
+	read, write durward.Grant
+	entries     map[string]*entry
+}
+
+// Specs are what the engines of the tools need to know.
+type Specs struct{ Read, Write, Run any }
+
+// New makes a catalogue of a policy.
+func New(p *mcppolicy.Policy, s Specs) (*Catalog, error) {
+	entries, err := entriesOf(p)
+	if err != nil {
+		return nil, err
+	}
+	c := &Catalog{policy: p, entries: entries}
+	c.read, c.write = fileGrants(p)
+	c.tools = core.Catalogue{
+		{
+			ID: CmdRun, Title: "Run a command", Doc: "Runs a command of the catalogue, without a shell.",
+			Effect: durward.Effect{Destructive: true, OpenWorld: true}, Engine: CommandEngine, Spec: s.Run,
+		},
+		{
+			ID: FSRead, Title: "Read a file", Doc: "Reads a file within the allowed roots.",
+			Effect: durward.Effect{ReadOnly: true, Idempotent: true}, Engine: FileEngine, Spec: s.Read,
+		},
+		{
+			ID: FSWrite, Title: "Write a file", Doc: "Writes a file within the write zones, whole or not at all.",
+			Effect: durward.Effect{Destructive: true}, Engine: FileEngine, Spec: s.Write,
+		},
+	}
+	return c, nil
+}
+
+// Find gives the tool of that id.
+func (c *Catalog) Find(ctx context.Context, id durward.ToolID) (durward.Tool, error) {
+	return c.tools.Find(ctx, id)
+}
+
+// Tools lists all three.
+func (c *Catalog) Tools(ctx context.Context) ([]durward.Tool, error) { return c.tools.Tools(ctx) }

@@ -1,0 +1,68 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/mcppolicy"
+)
+
+// Decide tells whether a call may run, as far as that can be told without looking at files.
+func (c *Catalog) Decide(call durward.Call, t durward.Tool) durward.Decision {
+	d, err := c.decide(call, t)
+	if err != nil {
+		d = refusal(err)
+	}
+	d.PolicyHash = c.policy.Hash
+	return d
+}
+
+func (c *Catalog) decide(call durward.Call, t durward.Tool) (durward.Decision, error) {
+	switch t.ID {
+	case FSRead:
+		return allowed("allowedRoots", c.policy.Document.AllowedRoots.Where, c.read), nil
+	case FSWrite:
+		return allowed("writeRules", c.policy.Document.Where, c.write), nil
+	}
+	known, err := c.policy.Command(call.CommandID)
+	if err != nil {
+		return durward.Decision{}, err
+	}
+	d, err := c.entries[known.ID].grant(call, t)
+	if d.Allow {
+		d.Rule, d.Where = "commands."+known.ID, known.Entry.Where
+	}
+	return d, err
+}
+
+func allowed(rule string, where durward.Position, g durward.Grant) durward.Decision {
+	return durward.Decision{Allow: true, Rule: rule, Where: where, Grant: g, Reason: fmt.Sprintf("mode %s", g.Mode)}
+}
+
+// refusal gives an error of the policy the form of a decision.
+func refusal(err error) durward.Decision {
+	d := durward.Decision{Code: durward.ReasonOf(err), Reason: err.Error()}
+	if e := durward.AsError(err); e != nil {
+		d.Rule, d.Where, d.Remedy = e.Rule, e.Where, e.Hint
+		if e.Err != nil {
+			d.Reason = e.Err.Error()
+		}
+	}
+	return d
+}
+
+// fileGrants give what holds the reading and the writing of files.
+func fileGrants(p *mcppolicy.Policy) (read, write durward.Grant) {
+	limits := durward.DefaultLimits()
+	limits.Output = durward.Unlimited // a window is bounded by maxReadBytes
+	read = durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: limits}
+	for _, r := range p.Roots {
+		read.Files.Read = append(read.Files.Read, r.Path)
+	}
+	write = read
+	write.Mode = durward.WorkspaceWrite
+	for _, r := range p.WriteRules {
+		write.Files.Write = append(write.Files.Write, grounds(r))
+	}
+	return read, write
+}

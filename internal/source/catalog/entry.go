@@ -1,0 +1,44 @@
+package catalog
+
+import (
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/mcppolicy"
+	"github.com/durward/durward/internal/policy"
+)
+
+// An entry is a command with what holds it.
+type entry struct {
+	*mcppolicy.Command
+	policy *policy.Policy
+}
+
+// entriesOf compiles what holds each command, once.
+func entriesOf(p *mcppolicy.Policy) (map[string]*entry, error) {
+	entries := make(map[string]*entry, len(p.Commands))
+	for _, c := range p.Commands {
+		held, err := c.Confine()
+		if err != nil {
+			return nil, err
+		}
+		entries[c.ID] = &entry{Command: c, policy: held}
+	}
+	return entries, nil
+}
+
+// grant decides what a call of a command gets. What is asked for beyond the policy's own
+// time is no refusal: the shorter of the two counts.
+func (e *entry) grant(c durward.Call, t durward.Tool) (durward.Decision, error) {
+	env, err := e.Environ(c.Env)
+	if err != nil {
+		return durward.Decision{}, err
+	}
+	c.Env, c.Dir, c.Ask.Limits.Wall = nil, "", 0 // each is judged by itself
+	d := e.policy.Decide(c, t)
+	if d.Allow {
+		g := &d.Grant
+		g.Env, g.PrivateDir, g.Keep = env, nil, durward.KeepFirst
+		g.Limits.OutputHard = durward.Unlimited // the command is never held up by what it prints
+		g.Limits.Wall = 2 * e.Timeout           // once to wait for a slot
+	}
+	return d, nil
+}
