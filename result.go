@@ -20,7 +20,8 @@ type Result struct {
 	Exit *int
 	// Signal is the number of the signal that ended the command, or 0.
 	Signal int
-	// Report says what was enforced; nil for tools that run no process.
+	// Report says what was enforced; nil for tools that neither run a process nor confine
+	// their work with files.
 	Report *Report
 	// Network says where a command went that has an allowlist; nil for all others.
 	Network *Traffic

@@ -68,7 +68,7 @@ func TestVectors(t *testing.T) {
 		t.Run(v.ID, func(t *testing.T) { v.run(t, file.BaseSetup) })
 		ran++
 	}
-	t.Logf("%d of %d vectors", ran, len(file.Vectors))
+	t.Logf("%d of %d vectors of paths", ran, len(file.Vectors))
 }
 
 func platform() string {
