@@ -1,0 +1,173 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/core/coretest"
+)
+
+func run(t *testing.T, s coretest.Subject, c durward.Call) (durward.Result, error) {
+	t.Helper()
+	c.CommandID = c.Argv[0]
+	p, err := s.Engine.Prepare(t.Context(), s.Tool, c, s.Grant)
+	if err != nil {
+		return durward.Result{}, err
+	}
+	defer func() { must(t, p.Close()) }()
+	return p.Run(t.Context())
+}
+
+// A command begins where its rule says, by the directory that was found.
+func TestWorkingDirectories(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	for d := root; d != filepath.Dir(os.TempDir()) && d != "/"; d = filepath.Dir(d) {
+		must(t, os.Chmod(d, 0o1777))
+	}
+	other := filepath.Join(root, "other")
+	must(t, os.Mkdir(other, 0o755))
+	must(t, os.WriteFile(root+"/file", nil, 0o644))
+	must(t, os.Symlink(other, root+"/link"))
+	must(t, os.Symlink("/usr", root+"/out"))
+	within, fixed, none := Directory{Within: true}, Directory{Fixed: other}, Directory{}
+	first, err := filepath.EvalSymlinks(os.TempDir())
+	must(t, err)
+	for _, tt := range []struct {
+		rule   Directory
+		asked  string
+		begins string
+		reason durward.Reason
+	}{
+		{within, "", first, ""},
+		{within, other, other, ""},
+		{within, root + "/link", other, ""},
+		{within, other + "/../other", other, ""},
+		{within, "/usr", "", durward.DirDenied},
+		{within, root + "/out", "", durward.DirDenied},
+		{within, "/nowhere", "", durward.DirDenied},
+		{within, root + "/file", "", durward.DirUnavailable},
+		{within, root + "/missing", "", durward.FileNotFound},
+		{fixed, "", other, ""},
+		{fixed, other, other, ""},
+		{fixed, root + "/link", other, ""},
+		{fixed, root, "", durward.DirNotAllowed},
+		{fixed, "/usr", "", durward.DirNotAllowed},
+		{fixed, "/nowhere", "", durward.DirNotAllowed},
+		{none, "", "/", ""},
+		{none, "/", "", durward.DirNotAllowed},
+		{none, other, "", durward.DirNotAllowed},
+	} {
+		s := newSubject(t, func(c *Command) { c.Dir = tt.rule })
+		r, err := run(t, s, durward.Call{Argv: []string{"pwd", "-P"}, Dir: tt.asked})
+		if durward.ReasonOf(err) != tt.reason || err == nil && string(r.Stdout.Bytes()) != tt.begins+"\n" {
+			t.Errorf("%+v, %q: %q, %v; want %q, %q", tt.rule, tt.asked, r.Stdout.Bytes(), err, tt.begins, tt.reason)
+		}
+	}
+}
+
+// Arguments are judged from the working directory, before anything runs, and go behind the
+// fixed ones.
+func TestArguments(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	marker := filepath.Join(root, "ran")
+	refused := errors.New("refused")
+	var scoped []error
+	s := newSubject(t, func(c *Command) {
+		c.Judge = func(args []string, scope func(string) error) error {
+			for _, a := range args {
+				scoped = append(scoped, scope(a))
+			}
+			if len(args) == 2 {
+				return refused
+			}
+			return nil
+		}
+		c.Argv = func(args []string) []string { return append([]string{"fixed"}, args...) }
+	})
+	if _, err := run(t, s, durward.Call{Argv: []string{"touch", marker, "/etc/passwd"}}); !errors.Is(err, refused) {
+		t.Errorf("the command gives %v", err)
+	}
+	if _, err := os.Stat(marker); err == nil {
+		t.Error("it ran")
+	}
+	if len(scoped) != 2 || scoped[0] != nil || durward.ReasonOf(scoped[1]) != durward.ArgOutsideRoots {
+		t.Errorf("the scope says %v", scoped)
+	}
+	r, err := run(t, s, durward.Call{Argv: []string{"echo", "asked"}})
+	if err != nil || string(r.Stdout.Bytes()) != "fixed asked\n" {
+		t.Errorf("%q, %v", r.Stdout.Bytes(), err)
+	}
+	if _, err := run(t, s, durward.Call{Argv: []string{"no such command"}}); durward.ReasonOf(err) != durward.CommandUnknown {
+		t.Errorf("an unknown one gives %v", err)
+	}
+}
+
+// The time of a command counts from its slot, the shorter of two limits holds, and a wait
+// for a slot is bounded by the same. Nothing is left of what ran out of time.
+func TestTime(t *testing.T) {
+	for _, tt := range []struct{ own, asked time.Duration }{{200 * time.Millisecond, 0}, {time.Minute, 200 * time.Millisecond}, {200 * time.Millisecond, time.Minute}} {
+		s := newSubject(t, func(c *Command) { c.Timeout = tt.own })
+		call := durward.Call{Argv: []string{"sh", "-c", "echo begun; exec sleep 1000"}}
+		call.Ask.Limits.Wall = tt.asked
+		r, err := run(t, s, call)
+		if durward.ReasonOf(err) != durward.DeadlineExceeded || string(r.Stdout.Bytes()) != "begun\n" {
+			t.Errorf("%+v: %q, %v", tt, r.Stdout.Bytes(), err)
+		}
+	}
+}
+
+func TestSlots(t *testing.T) {
+	s := newSubject(t, func(c *Command) { c.Timeout = 300 * time.Millisecond })
+	spec := s.Tool.Spec.(Spec)
+	spec.Slots = NewSlots(1)
+	s.Tool.Spec = spec
+	must(t, spec.Slots.free.Acquire(t.Context(), 1))
+	marker := filepath.Join(t.TempDir(), "ran")
+	_, err := run(t, s, durward.Call{Argv: []string{"touch", marker}})
+	if e := durward.AsError(err); e == nil || e.Reason != durward.DeadlineExceeded || e.Rule != "concurrency" {
+		t.Errorf("without a slot: %v", err)
+	}
+	if _, err := os.Stat(marker); err == nil {
+		t.Error("it ran without a slot")
+	}
+	prepared, err := s.Engine.Prepare(t.Context(), s.Tool, durward.Call{Argv: []string{"touch", marker}, CommandID: "touch"}, s.Grant)
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := prepared.Run(ctx); durward.KindOf(err) != durward.Cancelled {
+		t.Errorf("cancelled while it waits: %v", err)
+	}
+	must(t, prepared.Close())
+	spec.Slots.free.Release(1)
+	if r, err := run(t, s, durward.Call{Argv: []string{"echo", "there"}}); err != nil || string(r.Stdout.Bytes()) != "there\n" {
+		t.Errorf("with a slot: %q, %v", r.Stdout.Bytes(), err)
+	}
+	if !spec.Slots.free.TryAcquire(1) {
+		t.Error("a slot was not given back")
+	}
+}
+
+// A tool of another engine, and a call without a command, are mistakes and no panics.
+func TestMistakes(t *testing.T) {
+	s := newSubject(t, nil)
+	for what, refused := range map[string]func() (core.Prepared, error){
+		"another spec": func() (core.Prepared, error) {
+			return s.Engine.Prepare(t.Context(), durward.Tool{ID: "x"}, durward.Call{Argv: []string{"true"}}, s.Grant)
+		},
+		"no argv": func() (core.Prepared, error) { return s.Engine.Prepare(t.Context(), s.Tool, durward.Call{}, s.Grant) },
+	} {
+		if p, err := refused(); p != nil || err == nil || strings.Contains(fmt.Sprint(err), "panic") {
+			t.Errorf("%s: %v, %v", what, p, err)
+		}
+	}
+}
