@@ -55,6 +55,10 @@ type Call struct {
 	// Deadline is the one budget of the call: the queue, the work, the child process
 	// and its cancellation all spend it. Zero means the grant's wall-clock limit.
 	Deadline time.Time
+
+	// Captured, if set, is told how many bytes a command has printed so far, now and
+	// then and from any goroutine, until the call has ended. It does not block.
+	Captured func(bytes int64)
 }
 
 // An Ask narrows a grant for one call. Its zero value asks for nothing.

@@ -14,6 +14,8 @@ type Decision struct {
 	Code Reason
 	// Reason tells a person why; Remedy tells what to type or change.
 	Reason, Remedy string
+	// Detail says in numbers what a denial is about. Its Err is not looked at.
+	Detail Detail
 	// Where is the place of the rule in its document.
 	Where Position
 	// PolicyHash is "sha256:" and the digest of the policy that decided.
@@ -28,9 +30,11 @@ func (d Decision) Err(op string) error {
 	if d.Allow {
 		return nil
 	}
+	cause := d.Detail
+	cause.Err = errors.New(d.Reason)
 	return &Error{
 		Kind: d.Code.Kind(), Reason: d.Code, Op: op, Rule: d.Rule, Where: d.Where,
-		Hint: d.Remedy, Err: errors.New(d.Reason),
+		Hint: d.Remedy, Err: cause,
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 	BadBase64        Reason = "badBase64"
 	BadOffset        Reason = "badOffset"
 	BadLength        Reason = "badLength"
+	BadTimeout       Reason = "badTimeout"
 )
 
 // Policy.
@@ -183,6 +184,7 @@ var reasonTable = []reasonRow{
 	{BadBase64, Invalid, "DWD-CALL-026", "the data is not strict base64"},
 	{BadOffset, Invalid, "DWD-CALL-027", "the offset is no integer from 0"},
 	{BadLength, Invalid, "DWD-CALL-028", "the length is no integer from 0"},
+	{BadTimeout, Invalid, "DWD-CALL-029", "the time limit is not a whole number of milliseconds from 1"},
 
 	{PolicyInvalid, Invalid, "DWD-POLICY-001", "the policy is invalid"},
 	{LimitDenied, Denied, "DWD-POLICY-002", "the request asks for more than the policy's limit"},
