@@ -1,0 +1,131 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/toolcall"
+)
+
+// An invocation is a call with what its answer needs.
+type invocation struct {
+	call    durward.Call
+	input   json.RawMessage
+	surface Surface
+	// bad is why the input of cmd.run cannot be read; the core refuses it, too, so that
+	// it is on record.
+	bad error
+}
+
+func isDirect(method string) bool { return method == fsRead || method == fsWrite || method == cmdRun }
+
+// direct answers a method that is a tool itself.
+func (s *session) direct(ctx context.Context, r request) reply {
+	input := r.Params
+	if input != nil && !isObject(input) {
+		return reply{bad: badParams("params is not an object")}
+	}
+	inv := s.invoke(r, "direct", r.Method, input)
+	inv.call.Client = s.client
+	return reply{run: func() reply {
+		result, err := s.do(ctx, inv)
+		if err != nil {
+			return reply{bad: errorOf(inv, result, err)}
+		}
+		return reply{result: outputOf(inv, result)}
+	}}
+}
+
+// callTool answers tools/call.
+func (s *session) callTool(ctx context.Context, r request) reply {
+	name, ok := stringOf(r.params.Name)
+	if !ok {
+		return refuse(jsonrpc.InvalidParams, "name is missing or no string")
+	}
+	if r.params.Arguments != nil && !isObject(r.params.Arguments) {
+		return refuse(jsonrpc.InvalidParams, "arguments is not an object")
+	}
+	tool := toolNamed(name)
+	if tool == "" {
+		return refuse(jsonrpc.InvalidParams, "unknown tool "+strconv.Quote(short(name)))
+	}
+	inv := s.invoke(r, "mcp", tool, r.params.Arguments)
+	inv.call.Client, inv.call.Trace = s.client, r.meta.trace
+	asked := s.level
+	if r.meta.modern {
+		inv.call.Client, asked = r.meta.client, r.meta.level
+	}
+	return reply{run: func() reply {
+		result, err := s.doWatched(ctx, inv, r.meta.progress)
+		if at, what, ok := remarkOn(inv, result, err); ok {
+			s.remark(asked, at, what)
+		}
+		if err != nil {
+			return reply{result: failure(r.mark(), inv, result, err)}
+		}
+		return reply{result: success(r.mark(), inv, result)}
+	}}
+}
+
+// invoke makes a call of a tool and what it is given.
+func (s *session) invoke(r request, surface, tool string, input json.RawMessage) invocation {
+	if input == nil {
+		input = json.RawMessage("{}")
+	}
+	inv := invocation{input: input, surface: r.surface, call: durward.Call{
+		Door: Name, Surface: surface, Caller: s.Caller, Tool: durward.ToolID(tool),
+	}}
+	if r.Kind == jsonrpc.Request {
+		inv.call.ClientID = r.ID.String()
+	}
+	if tool != cmdRun {
+		inv.call.Input, inv.call.Path = input, member(input, "path")
+		return inv
+	}
+	var c toolcall.CmdRun
+	if c, inv.bad = toolcall.DecodeCmdRun(input); inv.bad != nil {
+		inv.call.Input, inv.call.CommandID = input, member(input, "commandId")
+		return inv
+	}
+	inv.call.CommandID, inv.call.Argv = c.CommandID, append([]string{c.CommandID}, c.Args...)
+	inv.call.Dir, inv.call.Env, inv.call.Stdin = c.Dir, c.Env, c.Stdin
+	inv.call.Ask.Limits.Wall = c.Timeout
+	return inv
+}
+
+// member gives what a member of an object says, if it is a string.
+func member(object []byte, name string) string {
+	var all map[string]json.RawMessage
+	_ = decode(object, &all) // it was checked
+	s, _ := stringOf(all[name])
+	return s
+}
+
+func (s *session) do(ctx context.Context, inv invocation) (durward.Result, error) {
+	result, err := s.Runtime.Do(ctx, inv.call)
+	_ = result.Discard() // a copy of the files is nobody's
+	if err == nil {
+		err = inv.bad
+	}
+	return result, err
+}
+
+// doWatched reports progress, too, if there is a token for it.
+func (s *session) doWatched(ctx context.Context, inv invocation, token *jsonrpc.ID) (durward.Result, error) {
+	if token == nil || inv.call.Tool != cmdRun {
+		return s.do(ctx, inv)
+	}
+	p := s.newProgress(*token)
+	defer p.stop()
+	inv.call.Captured = p.captured
+	return s.do(ctx, inv)
+}
+
+// timeoutMs is how long the call had; zero means unknown.
+func (inv invocation) timeoutMs() int64 {
+	return inv.surface.timeoutMs(inv.call.CommandID, int64(inv.call.Ask.Limits.Wall/time.Millisecond))
+}

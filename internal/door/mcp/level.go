@@ -1,0 +1,71 @@
+package mcp
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/durward/durward/internal/jsonrpc"
+)
+
+// A level is a place in the list of levels, from the least to the most urgent.
+type level int
+
+func levelNames() []string {
+	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+}
+
+// silent is above every level.
+const silent level = 8
+
+// levelOf reads the name of a level.
+func levelOf(value []byte) (level, bool) {
+	name, _ := stringOf(value)
+	at := slices.Index(levelNames(), name)
+	if at < 0 {
+		return silent, false
+	}
+	return level(at), true
+}
+
+// levelFor gives the level of the protocol for one of our log.
+func levelFor(l slog.Level) level {
+	switch {
+	case l >= slog.LevelError:
+		return 4
+	case l >= slog.LevelWarn:
+		return 3
+	case l >= slog.LevelInfo:
+		return 1
+	}
+	return 0
+}
+
+func (s *session) setLevel(_ context.Context, r request) reply {
+	l, ok := levelOf(r.params.Level)
+	if !ok {
+		return refuse(jsonrpc.InvalidParams, "level is not one of the eight levels")
+	}
+	s.level = l
+	return reply{result: struct{}{}}
+}
+
+// A remark is what a client is told of a call beside its answer.
+type remark struct {
+	Tool      string `json:"tool"`
+	CommandID string `json:"commandId,omitempty"`
+	Code      word   `json:"code"`
+	Rule      string `json:"rule,omitempty"`
+}
+
+// remark logs a remark, and sends it to a client that asked for its level.
+func (s *session) remark(asked level, at slog.Level, what remark) {
+	s.Logger.Log(context.Background(), at, "call", "door", Name, "tool", what.Tool, "command", what.CommandID, "code", string(what.Code), "rule", what.Rule)
+	if l := levelFor(at); l >= asked {
+		s.notify("notifications/message", struct {
+			Level  string `json:"level"`
+			Logger string `json:"logger"`
+			Data   remark `json:"data"`
+		}{levelNames()[l], "durward", what})
+	}
+}

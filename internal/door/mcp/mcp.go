@@ -1,0 +1,65 @@
+// Package mcp is the door for clients of the Model Context Protocol: messages of
+// JSON-RPC, one per line, on a byte stream.
+//
+//	{"jsonrpc":"2.0","id":1,"method":"fs.read","params":{"path":"/w/a"}}
+//	     →  {"jsonrpc":"2.0","id":1,"result":{"data":"…","bytesRead":12,"sha256":"…"}}
+//	{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"fs_read","arguments":{"path":"/w/a"}}}
+//	     →  {"jsonrpc":"2.0","id":2,"result":{"content":[…],"structuredContent":{"data":"…",…}}}
+//
+// The three tools are methods of their own, and tools of the protocol in two eras: with a
+// handshake (2024-11-05 to 2025-11-25), and with everything in each request (2026-07-28).
+// A client may mix all three on one stream.
+//
+// Nothing is decided here: the door turns a request into a call and the call's end into
+// an answer.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/durward/durward"
+)
+
+// Name is what records call this door.
+const Name = "mcp"
+
+// The tools, by the names that calls and direct methods have.
+const (
+	fsRead  = "fs.read"
+	fsWrite = "fs.write"
+	cmdRun  = "cmd.run"
+)
+
+// A Runtime runs calls. It is a core.Runtime, or one that is exchanged when a policy is
+// read anew.
+type Runtime interface {
+	Do(ctx context.Context, c durward.Call) (durward.Result, error)
+}
+
+// Options are the parts of a door. Runtime and Surface are required.
+type Options struct {
+	Runtime Runtime
+	// Surface gives what there is now. It is asked for each request, from one goroutine.
+	Surface func() Surface
+	// Changed has an element when Surface may give something else than before: clients
+	// are told if their list of tools did change. Nil means that it never does.
+	Changed <-chan struct{}
+	// Version is that of the program.
+	Version string
+	// Caller is who holds the other end of the stream.
+	Caller durward.Caller
+	// Logger receives diagnostics. Nil discards them.
+	Logger *slog.Logger
+}
+
+func (o *Options) check() error {
+	if o.Runtime == nil || o.Surface == nil {
+		return errors.New("mcp: a runtime and a surface are required")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonrpc"
+)
+
+const (
+	// grace is what running calls get to end by themselves once no more are taken.
+	grace = 5 * time.Second
+	// farewell is what cancelled calls get to be answered, and answers to be read.
+	farewell = 5 * time.Second
+)
+
+// Serve answers what comes in until there is no more, or ctx ends. Calls that run then
+// have 5 seconds to end by themselves; then they are cancelled, and Serve waits for them.
+// The error is that of the streams.
+//
+// A read that goes on when ctx ends cannot be broken off: it is left behind, as is a
+// write that nobody takes.
+func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	s := newSession(o)
+	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		s.write(jsonrpc.NewWriter(out))
+	}()
+	s.running.Go(func() { s.loop(calls, in) })
+	select {
+	case <-ctx.Done():
+	case <-s.ended:
+	case <-s.gone:
+	}
+	s.finish(cancel)
+	wait(written, nil, farewell)
+	return cmp.Or(s.err, s.readErr)
+}
+
+// finish comes back when nothing of the session runs any more but the writer.
+func (s *session) finish(cancel context.CancelCauseFunc) {
+	close(s.stop)
+	idle := make(chan struct{})
+	go func() {
+		defer close(idle)
+		s.running.Wait()
+	}()
+	wait(idle, s.gone, grace)
+	cancel(&durward.Error{Reason: durward.ShuttingDown, Op: Name})
+	wait(idle, s.gone, farewell)
+	s.giveUp(nil)
+	<-idle
+	close(s.out)
+}
+
+// wait waits for one of two events, so long at most.
+func wait(one, other <-chan struct{}, most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-one:
+	case <-other:
+	case <-timer.C:
+	}
+}
+
+// loop takes lines and changes one after the other. Everything that lasts goes on beside
+// it.
+func (s *session) loop(calls context.Context, in io.Reader) {
+	defer close(s.ended)
+	defer s.unsubscribeAll()
+	lines := make(chan line)
+	go read(jsonrpc.NewReader(in, 0), lines, s.stop)
+	for {
+		select {
+		case <-s.stop:
+			return
+		case _, ok := <-s.Changed:
+			s.changed(ok)
+		case l := <-lines:
+			if err := s.line(calls, l); err != nil {
+				if !errors.Is(err, io.EOF) {
+					s.readErr = err
+				}
+				return
+			}
+		}
+	}
+}
+
+// A line is what one read gave.
+type line struct {
+	text []byte
+	err  error
+}
+
+// read hands on lines until the stream has ended or nobody takes them.
+func read(in *jsonrpc.Reader, lines chan<- line, stop <-chan struct{}) {
+	for {
+		text, err := in.ReadLine()
+		select {
+		case lines <- line{text, err}:
+		case <-stop:
+			return
+		}
+		if err != nil && err != jsonrpc.ErrTooLong {
+			return
+		}
+	}
+}
+
+// line answers one line, or gives the error that ended the stream.
+func (s *session) line(calls context.Context, l line) error {
+	switch {
+	case l.err == jsonrpc.ErrTooLong:
+		s.send(jsonrpc.Message{}.Refuse(jsonrpc.ErrTooLong))
+	case l.err != nil:
+		return l.err
+	case s.version == batchVersion && jsonrpc.IsBatch(l.text):
+		s.batch(calls, l.text)
+	default:
+		if t, ok := s.take(calls, l.text, false); ok {
+			s.start(t, func() { s.finishTask(t) })
+		}
+	}
+	return nil
+}

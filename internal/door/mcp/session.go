@@ -1,0 +1,85 @@
+package mcp
+
+import (
+	"sync"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonrpc"
+)
+
+// maxCalls bounds the calls beside the loop. One more runs within it, so that a client
+// that sends without end and reads nothing is not read either.
+const maxCalls = 256
+
+// A session is one stream from its first line to its last answer. What is not said to be
+// for others is the loop's own.
+type session struct {
+	Options
+
+	// What legacy clients have agreed on; the version is empty before that.
+	version string
+	client  durward.Client
+	level   level // of messages; silent until the client names one
+
+	subscriptions []subscription
+	tools         []byte // as they were listed last
+
+	inFlight jsonrpc.InFlight // for all
+	slots    chan struct{}    // for all; taken by each call beside the loop
+	running  sync.WaitGroup   // for all; the loop and what it started
+
+	out   chan func(*jsonrpc.Writer) error // for all; closed when nobody sends any more
+	stop  chan struct{}                    // closed when nothing more is to be taken
+	ended chan struct{}                    // closed when the loop is over
+
+	readErr error // set before ended is closed
+
+	once sync.Once
+	gone chan struct{} // closed when nobody reads what is sent
+	err  error         // set before gone is closed
+}
+
+func newSession(o Options) *session {
+	return &session{
+		Options: o, level: silent, tools: listed(o.Surface()),
+		slots: make(chan struct{}, maxCalls), out: make(chan func(*jsonrpc.Writer) error),
+		stop: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
+	}
+}
+
+// giveUp has everything dropped that is still to be sent.
+func (s *session) giveUp(err error) {
+	s.once.Do(func() {
+		s.err = err
+		close(s.gone)
+	})
+}
+
+// send sends a message, or drops it if nobody reads.
+func (s *session) send(m jsonrpc.Message) {
+	s.post(func(w *jsonrpc.Writer) error { return w.Send(m) })
+}
+
+func (s *session) post(write func(*jsonrpc.Writer) error) {
+	select {
+	case s.out <- write:
+	case <-s.gone:
+	}
+}
+
+// write writes what is sent, until nothing is any more.
+func (s *session) write(w *jsonrpc.Writer) {
+	for write := range s.out {
+		if err := write(w); err != nil {
+			s.giveUp(err)
+		}
+	}
+}
+
+// notify sends a notification.
+func (s *session) notify(method string, params any) {
+	text, err := encode(params)
+	if err == nil {
+		s.send(jsonrpc.Message{Kind: jsonrpc.Notification, Method: method, Params: text})
+	}
+}

@@ -1,0 +1,47 @@
+package mcp
+
+import (
+	"unicode/utf8"
+
+	"github.com/durward/durward"
+)
+
+// textOf gives what was kept of a stream. What is no UTF-8 becomes U+FFFD, and a
+// character that a cut went through is left out.
+func textOf(c durward.Capture) string {
+	if c.Dropped() <= 0 {
+		return repaired(c.Bytes())
+	}
+	return repaired(c.Head[:whole(c.Head)]) + repaired(c.Tail[begun(c.Tail):])
+}
+
+func repaired(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return string([]rune(string(b)))
+}
+
+// whole is how much of a text is left without a character at its end that lacks its
+// last bytes.
+func whole(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return len(b) - n
+			}
+			break
+		}
+	}
+	return len(b)
+}
+
+// begun is where the first character of a text begins that has its first byte.
+func begun(b []byte) int {
+	for n := range min(len(b), utf8.UTFMax-1) {
+		if utf8.RuneStart(b[n]) {
+			return n
+		}
+	}
+	return 0
+}
