@@ -54,7 +54,7 @@ func firstWord(words []string) string {
 // absent lists the commands that other builds have and this one does not.
 var absent = []string{
 	"call", "cmd", "config", "connect", "console", "exec-server", "gateway", "hub", "import", "install",
-	"mcp", "policy", "run", "server", "tools", "trust", "up", "update", "worker",
+	"policy", "run", "server", "tools", "trust", "up", "update", "worker",
 }
 
 // present refuses the words of a command that this build does not have.

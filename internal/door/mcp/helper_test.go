@@ -80,7 +80,9 @@ func behindHello(t testing.TB, said string) string {
 	return rest
 }
 
-func result(id, result string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":` + result + "}\n" }
+func result(id, result string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"result":` + result + "}\n"
+}
 
 func refusal(id, code, message string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":` + code + `,"message":"` + message + `"}}` + "\n"

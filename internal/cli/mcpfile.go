@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/machine"
+	"github.com/durward/durward/internal/mcppolicy"
+)
+
+// loadMCPPolicy reads a policy.yaml for this machine.
+func (p *program) loadMCPPolicy(file string, strict bool) (*mcppolicy.Policy, error) {
+	var mode fs.FileMode
+	text, err := readJudged(file, config.MaxBytes+1, 5*time.Second, func(info fs.FileInfo) error {
+		mode = info.Mode()
+		return nil
+	})
+	if err != nil {
+		return nil, &durward.Error{Reason: durward.PolicyInvalid, Op: "read the policy", Hint: "name a file that can be read", Err: err}
+	}
+	doc, err := mcppolicy.Parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	return mcppolicy.Compile(doc, machine.MCPHost(mode), mcppolicy.Options{Strict: strict})
+}
+
+// openPolicyLog opens the log that a policy names, or the one of every other command.
+func (p *program) openPolicyLog(policy *mcppolicy.Policy, logger *slog.Logger) (*audit.Log, error) {
+	if policy.LogFile == "" {
+		return p.openLog(logger)
+	}
+	logging := policy.Document.Logging
+	dir := filepath.Dir(policy.LogFile)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, unwritable(err)
+	}
+	o := audit.Options{
+		File: policy.LogFile, MaxBytes: logging.MaxBytes.Value, Keep: int(logging.Keep.Value), Logger: logger,
+	}
+	log, err := audit.Open(dir, o)
+	return log, unwritable(err)
+}
+
+// mcpLogger tells on standard error what the command line or else the policy wants to know.
+func (x *mcpServing) mcpLogger(policy *mcppolicy.Policy) (*slog.Logger, error) {
+	level := x.level
+	if level == "" {
+		level = policy.Document.Logging.Level.Value
+	}
+	levels := []string{"trace", "debug", "info", "warn", "error"}
+	if !slices.Contains(levels, level) {
+		return nil, usageError("use trace, debug, info, warn or error", "--log-level: there is no level %q", level)
+	}
+	if level == "trace" {
+		level = "debug"
+	}
+	return slog.New(slog.NewTextHandler(x.stderr, &slog.HandlerOptions{Level: logLevels[level]})), nil
+}
