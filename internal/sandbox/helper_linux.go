@@ -55,6 +55,9 @@ func startHelper(e errand) (*helper, error) {
 // that: "mnt", "net" or "user", whose maps are written. The helper has ended when it
 // returns.
 func namespace(kind string, e errand, maps []accountMap) (*os.File, error) {
+	if !ownProc() {
+		return nil, errForeignProc
+	}
 	h, err := startHelper(e)
 	if err != nil {
 		return nil, err

@@ -334,14 +334,26 @@ func (s shape) reaperAfter() []Call {
 }
 
 // waitForStart waits until nobody else holds the end of a pipe that closes when the program
-// is executed, or the process that was to do it ends: then it has said why.
+// is executed, or the process that was to do it ends: then it has said why. The end of the
+// control pipe ends that wait, too.
 func waitForStart() []Call {
 	const name = "wait for the start"
 	return []Call{
 		{Name: name, NR: unix.SYS_CLOSE, Args: []Arg{number(reaperHoldFD)}},
-		{Name: name, NR: unix.SYS_READ, Args: []Arg{number(reaperWaitFD), data(make([]byte, 1)), number(1)}},
+		{Name: name, NR: unix.SYS_PPOLL, Args: []Arg{data(polled(reaperWaitFD, reaperControlFD)), number(2), number(0), number(0), number(0)}},
 		{Name: name, NR: unix.SYS_CLOSE, Args: []Arg{number(reaperWaitFD)}},
 	}
+}
+
+// polled are descriptors as ppoll takes them, for what can be read.
+func polled(fds ...int) []byte {
+	var list []byte
+	for _, fd := range fds {
+		list = binary.NativeEndian.AppendUint32(list, uint32(fd))
+		list = binary.NativeEndian.AppendUint16(list, unix.POLLIN)
+		list = binary.NativeEndian.AppendUint16(list, 0)
+	}
+	return list
 }
 
 // restrained is what happens in the command's own process, whatever the command: its own
@@ -363,12 +375,14 @@ func (s shape) restrained() []Call {
 }
 
 // calledFor is what follows from the call alone, in a process that has given up all it has
-// to. An identity that was taken can perhaps not work in the directory it was put into.
+// to. The command can perhaps not work in the directory that it was put into: an identity
+// that was taken has to be able to read it, our own to enter it.
 func (s shape) calledFor() []Call {
-	var calls []Call
+	needed := unix.X_OK
 	if s.id.change {
-		calls = append(calls, Call{Name: stepReadDir, NR: unix.SYS_FACCESSAT, Args: []Arg{number(unix.AT_FDCWD), text("."), number(unix.R_OK | unix.X_OK)}})
+		needed |= unix.R_OK
 	}
+	calls := []Call{{Name: stepReadDir, NR: unix.SYS_FACCESSAT, Args: []Arg{number(unix.AT_FDCWD), text("."), number(needed)}}}
 	if s.terminal {
 		calls = append(calls, Call{Name: "controlling terminal", NR: unix.SYS_IOCTL, Args: []Arg{number(0), number(unix.TIOCSCTTY), number(0)}})
 	}

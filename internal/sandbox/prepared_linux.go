@@ -4,8 +4,6 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +26,16 @@ const (
 	_                   = uint(reaperUsersFD - preparedDirFD - 1) // the next one
 )
 
-// waitsBefore is what the reaper does before the fork.
-func (s shape) waitsBefore() []Call { return append([]Call{noWaiting()}, s.reaperBefore()...) }
+// waitsBefore is what the reaper does before the fork. It hands its root over: no path of
+// ours has to lead there, whose /proc may be that of another process-id space.
+func (s shape) waitsBefore() []Call {
+	const name = "hand over the root"
+	b := &builder{calls: []Call{noWaiting()}}
+	b.reserve(roomRootFD, roomWorkFD)
+	b.place(name, unix.SYS_OPENAT, roomRootFD, number(unix.AT_FDCWD), text("/"), number(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC))
+	b.add(name, unix.SYS_SENDMSG, number(reaperCallFD), handover(roomRootFD), number(unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL))
+	return slices.Concat(b.calls, []Call{shut(name, roomRootFD, roomWorkFD)}, s.reaperBefore())
+}
 
 // waitsForCall is what the command's process does before there is a call.
 func (s shape) waitsForCall() []Call {
@@ -65,19 +71,20 @@ func (r *spare) prepare() error {
 		return errors.Join(errNotReady, err)
 	}
 	var err error
-	s.root, err = os.OpenFile(fmt.Sprintf("/proc/%d/root", r.pid), unix.O_PATH|unix.O_DIRECTORY, 0)
+	s.root, err = takeFile(s.call, "the root of a cell")
 	return err
 }
 
 var errNotReady = errors.New("no process was ready for the call")
 
+// restOfCall is what the message of a call says.
+func (p Plan) restOfCall() ([]byte, error) {
+	return p.warm.restOf(append(slices.Clip(p.warm.adds), execute(p.shape.script, vector(p.argv), environ(p.env))))
+}
+
 // call has the command's process do the call.
 func (r *spare) call(s *starter) error {
 	p := s.plan
-	rest, err := p.warm.restOf(append(slices.Clip(p.warm.adds), execute(p.shape.script, vector(p.argv), environ(p.env))))
-	if err != nil {
-		return err
-	}
 	dir, err := r.find(p.shape.dir)
 	if err != nil {
 		return err
@@ -91,7 +98,7 @@ func (r *spare) call(s *starter) error {
 		defer unix.Close(program)
 	}
 	rights := unix.UnixRights(fdOf(s.stdio.Stdin), fdOf(s.stdio.Stdout), fdOf(s.stdio.Stderr), program, dir)
-	return unix.Sendmsg(r.own.call, rest, rights, nil, unix.MSG_NOSIGNAL)
+	return unix.Sendmsg(r.own.call, s.rest, rights, nil, unix.MSG_NOSIGNAL)
 }
 
 // find opens a path of the room.

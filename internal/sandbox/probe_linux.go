@@ -101,6 +101,9 @@ func (h *Host) tryCgroup() Trial {
 // into a session of its own, is dead afterwards: the child holds the write end of a
 // pipe, and only its death closes that.
 func (h Host) try(c Containment) Trial {
+	if c == Subreaper && !ownProc() { // its processes are ended by the numbers that stand there
+		return Trial{c, errForeignProc}
+	}
 	h.Trials = []Trial{{Containment: c}}
 	exit, err := h.runOrphan(durward.Limits{})
 	if err == nil && (exit.Status.ExitStatus() != 0 || exit.Alone) {

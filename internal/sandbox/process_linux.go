@@ -385,7 +385,12 @@ func (p *Process) note(r record) {
 	p.exit.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	p.exit.Alone = r.b == 1
 	p.exit.Lost = false
-	if executed := time.Duration(r.seconds*int64(time.Second) + r.nanoseconds); executed > 0 {
+	switch executed := time.Duration(r.seconds*int64(time.Second) + r.nanoseconds); {
+	case executed > 0:
 		p.setup = executed - p.began
+	case p.exit.Err == nil:
+		p.exit.Err = startError(errNeverExecuted)
 	}
 }
+
+var errNeverExecuted = errors.New("the process that was to execute the program was killed before")

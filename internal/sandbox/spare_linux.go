@@ -28,6 +28,7 @@ import (
 type Spares struct {
 	mu     sync.Mutex
 	free   []*spare       // guarded by mu; the oldest first
+	begun  map[shape]int  // guarded by mu; those that are being made, by their keys
 	shut   bool           // guarded by mu; nothing is made any more
 	making sync.WaitGroup // entered under mu, unless shut
 }
@@ -79,24 +80,30 @@ func (s *Spares) take(key shape) *spare {
 // refill makes one in the background when a call is over that could have used one. Where
 // that fails, calls start as they would without.
 func (s *Spares) refill(p Plan, h Host) {
-	if s == nil || p.warm == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shut || s.waiting(p.key) >= mostSpares {
+	if s == nil || p.warm == nil || !s.begin(p.key) {
 		return
 	}
 	s.making.Go(func() {
 		runtime.Gosched() // whoever waits for the end of the call goes first
 		r, err := makeSpare(p, h)
-		if err != nil {
-			return
+		if old := s.put(p.key, r, err == nil); old != nil {
+			old.close()
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.put(r)
 	})
+}
+
+// begin says whether another one is to be made for a key.
+func (s *Spares) begin(key shape) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shut || s.waiting(key)+s.begun[key] >= mostSpares {
+		return false
+	}
+	if s.begun == nil {
+		s.begun = make(map[shape]int)
+	}
+	s.begun[key]++
+	return true
 }
 
 // waiting counts those for a key. The caller holds mu.
@@ -110,26 +117,43 @@ func (s *Spares) waiting(key shape) int {
 	return n
 }
 
-// put has one wait, in the place of the oldest where there are too many. The caller holds mu.
-func (s *Spares) put(r *spare) {
+// put has one wait that was made, and gives the oldest where there are too many.
+func (s *Spares) put(key shape, r *spare, made bool) (old *spare) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun[key]--; s.begun[key] == 0 {
+		delete(s.begun, key)
+	}
+	if !made {
+		return nil
+	}
 	if len(s.free) == mostSpares {
-		s.free[0].close()
+		old = s.free[0]
 		s.free = slices.Delete(s.free, 0, 1)
 	}
 	s.free = append(s.free, r)
 	if r.key != (shape{}) {
 		r.end = time.AfterFunc(keptTime, func() { s.forget(r) })
 	}
+	return old
 }
 
 // forget gives up one that no call has taken.
 func (s *Spares) forget(r *spare) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.Index(s.free, r); i >= 0 {
-		s.free = slices.Delete(s.free, i, i+1)
+	if s.leave(r) {
 		r.close()
 	}
+}
+
+// leave reports whether one still waited, which it does no more.
+func (s *Spares) leave(r *spare) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.free, r)
+	if i >= 0 {
+		s.free = slices.Delete(s.free, i, i+1)
+	}
+	return i >= 0
 }
 
 // makeSpare starts a reaper for calls like that of a plan.
@@ -244,6 +268,12 @@ func (r *spare) close() {
 func (s *starter) spare() *spare {
 	if s.request.Spares == nil || s.plan.warm == nil || s.stdio.Stdin == nil || s.stdio.Stdout == nil || s.stdio.Stderr == nil {
 		return nil
+	}
+	if s.plan.key.prepared {
+		var err error
+		if s.rest, err = s.plan.restOfCall(); err != nil {
+			return nil // it does not fit; another call may use what waits
+		}
 	}
 	return s.request.Spares.take(s.plan.key)
 }

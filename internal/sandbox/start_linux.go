@@ -9,7 +9,9 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -77,6 +79,7 @@ type starter struct {
 	// of its room.
 	call int
 	root *os.File
+	rest []byte // what such a one is to be told
 }
 
 func newStarter(p Plan) *starter {
@@ -210,10 +213,19 @@ func (s *starter) equip(place []placement, h Host) (all []placement, enter []Cal
 // holdMounts keeps the mount namespace of a call beyond its last process, whose end would
 // otherwise wait until all is taken down. Where that is not to be had, it does.
 func (s *starter) holdMounts(pid int) {
-	if s.plan.apart {
+	if s.plan.apart && ownProc() {
 		s.mounts, _ = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 	}
 }
+
+// ownProc reports whether numbers of processes mean in /proc what they mean to us: it may be
+// that of another process-id space.
+var ownProc = sync.OnceValue(func() bool {
+	self, err := os.Readlink("/proc/self")
+	return err == nil && self == strconv.Itoa(os.Getpid())
+})
+
+var errForeignProc = errors.New("/proc is that of another process-id space: mount our own there (unshare --mount-proc)")
 
 // monotonic reads the clock that the command's process reads, too.
 func monotonic() time.Duration {

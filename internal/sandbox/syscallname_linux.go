@@ -33,6 +33,8 @@ func syscallName(nr uintptr) string {
 		return "fchdir"
 	case unix.SYS_FCNTL:
 		return "fcntl"
+	case unix.SYS_PPOLL:
+		return "ppoll"
 	case unix.SYS_IOCTL:
 		return "ioctl"
 	case unix.SYS_KEYCTL:

@@ -151,7 +151,6 @@ func TestWarmIsAsCold(t *testing.T) {
 		"script 0644":        file("#!/bin/sh\n", 0o644),
 		"script 0700":        file("#!/bin/sh\necho ran\n", 0o700),
 		"script 0711":        file("#!/bin/sh\necho ran\n", 0o711),
-		"fork limit":         all(sh(`i=0; while [ $i -lt 40 ]; do sleep 0.2 & i=$((i+1)); done 2>&1 | tail -1; exit 5`), limits(func(l *durward.Limits) { l.Pids = 8 })),
 		"file limit":         all(sh(`head -c 9000 /dev/zero > f; echo $?`), limits(func(l *durward.Limits) { l.FileSize = 4096 })),
 		"little space":       all(sh(`echo hi`), limits(func(l *durward.Limits) { l.AddressSpace = 100 << 10 })),
 		"few files":          all(sh(`echo hi`), limits(func(l *durward.Limits) { l.OpenFiles = 3 })),
