@@ -55,10 +55,16 @@ func (p *progress) report() {
 			return
 		case <-p.more:
 		}
-		if now := p.latest.Load(); now > told {
-			told = now
-			p.tell(told)
-			wait(p.over, nil, progressEvery)
+		now := p.latest.Load()
+		if now == told {
+			continue
+		}
+		told = now
+		p.tell(told)
+		select {
+		case <-p.over:
+			return
+		case <-time.After(progressEvery):
 		}
 	}
 }

@@ -36,12 +36,12 @@ func whole(b []byte) int {
 	return len(b)
 }
 
-// begun is where the first character of a text begins that has its first byte.
+// begun is how many bytes stand at the start of a text that are not the first of a
+// character, but no more than a character can lack.
 func begun(b []byte) int {
-	for n := range min(len(b), utf8.UTFMax-1) {
-		if utf8.RuneStart(b[n]) {
-			return n
-		}
+	n := 0
+	for n < len(b) && n < utf8.UTFMax-1 && !utf8.RuneStart(b[n]) {
+		n++
 	}
-	return 0
+	return n
 }
