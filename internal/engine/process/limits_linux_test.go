@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,6 +62,23 @@ func TestLimits(t *testing.T) {
 				t.Fatalf("%d processes live", left)
 			}
 		})
+	}
+}
+
+// Who watches a call hears of all it printed, kept or not, before it has ended.
+func TestWhatIsPrintedIsTold(t *testing.T) {
+	e, g := newEngine(t, Options{}), confined()
+	g.Limits.Output = 100
+	c := shell("head -c 600 /dev/zero; head -c 400 /dev/zero >&2")
+	var mu sync.Mutex
+	var told int64 // guarded by mu
+	c.Captured = func(bytes int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = max(told, bytes)
+	}
+	if _, err := e.run(t.Context(), c, g); err != nil || told != 1000 {
+		t.Fatalf("%d bytes are told, %v", told, err)
 	}
 }
 

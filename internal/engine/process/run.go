@@ -46,8 +46,9 @@ type run struct {
 
 	ends    []*os.File // our ends of the output
 	readers sync.WaitGroup
-	hard    *budget // bytes the command may produce
-	kept    *budget // bytes of both streams before the call is refused
+	hard    *budget      // bytes the command may produce
+	kept    *budget      // bytes of both streams before the call is refused
+	printed atomic.Int64 // bytes of both streams so far
 
 	// draining is set when the tree is dead and what is left is in the pipes.
 	draining atomic.Bool
@@ -169,6 +170,9 @@ func (r *run) took(s sink, p []byte) {
 	r.hard.spend(len(p))
 	r.kept.spend(len(p))
 	s.take(p)
+	if printed := r.printed.Add(int64(len(p))); len(p) > 0 && r.call.Captured != nil {
+		r.call.Captured(printed)
+	}
 }
 
 // feed writes the input and ends it. The goroutine ends when the command has read
