@@ -1,10 +1,6 @@
 package mcp
 
-import (
-	"log/slog"
-
-	"github.com/durward/durward"
-)
+import "github.com/durward/durward"
 
 // A runResult is what a command came to.
 type runResult struct {
@@ -70,18 +66,4 @@ func failure(m mark, inv invocation, r durward.Result, err error) toolResult {
 		result.Structured = partial
 	}
 	return result
-}
-
-// remarkOn tells what is to be logged of a call that has ended, if anything is.
-func remarkOn(inv invocation, r durward.Result, err error) (slog.Level, remark, bool) {
-	what := remark{Tool: string(inv.call.Tool), CommandID: inv.call.CommandID}
-	switch {
-	case err != nil:
-		what.Code, what.Rule = meaning(r, err)
-		return durward.KindOf(err).LogLevel(), what, true
-	case r.Truncated():
-		what.Code, what.Rule = outputTruncated, "maxOutputBytes"
-		return slog.LevelWarn, what, true
-	}
-	return 0, remark{}, false
 }

@@ -33,6 +33,7 @@ func (s *session) direct(ctx context.Context, r request) reply {
 	inv.call.Client = s.client
 	return reply{run: func() reply {
 		result, err := s.do(ctx, inv)
+		s.remark(silent, inv, result, err)
 		if err != nil {
 			return reply{bad: errorOf(inv, result, err)}
 		}
@@ -61,9 +62,7 @@ func (s *session) callTool(ctx context.Context, r request) reply {
 	}
 	return reply{run: func() reply {
 		result, err := s.doWatched(ctx, inv, r.meta.progress)
-		if at, what, ok := remarkOn(inv, result, err); ok {
-			s.remark(asked, at, what)
-		}
+		s.remark(asked, inv, result, err)
 		if err != nil {
 			return reply{result: failure(r.mark(), inv, result, err)}
 		}

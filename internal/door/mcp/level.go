@@ -49,23 +49,3 @@ func (s *session) setLevel(_ context.Context, r request) reply {
 	s.level = l
 	return reply{result: struct{}{}}
 }
-
-// A remark is what a client is told of a call beside its answer.
-type remark struct {
-	Tool      string `json:"tool"`
-	CommandID string `json:"commandId,omitempty"`
-	Code      word   `json:"code"`
-	Rule      string `json:"rule,omitempty"`
-}
-
-// remark logs a remark, and sends it to a client that asked for its level.
-func (s *session) remark(asked level, at slog.Level, what remark) {
-	s.Logger.Log(context.Background(), at, "call", "door", Name, "tool", what.Tool, "command", what.CommandID, "code", string(what.Code), "rule", what.Rule)
-	if l := levelFor(at); l >= asked {
-		s.notify("notifications/message", struct {
-			Level  string `json:"level"`
-			Logger string `json:"logger"`
-			Data   remark `json:"data"`
-		}{levelNames()[l], "durward", what})
-	}
-}
