@@ -22,9 +22,6 @@ type Error struct {
 	Hint string
 	// Path is the path that was refused, as the caller wrote it; it may be empty.
 	Path string
-	// Limit and Actual are what is allowed and what was asked for, where the reason is one
-	// of sizes. Both are zero elsewhere.
-	Limit, Actual int64
 	// Retry is set when the same request may succeed later.
 	Retry bool
 	// Err is the cause; it may be nil.

@@ -24,12 +24,12 @@ type Scope func(path string) error
 type ArgError struct {
 	// Index is that of the argument, from 0, or -1 where there are too many.
 	Index int
-	// Limit and Actual are set where there was too much of something.
-	Limit, Actual int
 	// Problem says what is wrong with the argument.
 	Problem string
 	// Err is what a [Scope] said; it may be nil, and it may hold the argument.
 	Err error
+
+	limit, actual int64 // where there was too much of something
 }
 
 // Error gives "argument 2 holds a NUL byte".
@@ -46,8 +46,8 @@ func (e *ArgError) Unwrap() error { return e.Err }
 // Judge tells whether the command may be run with args, which come behind the fixed ones.
 // It asks scope about those that name paths; it must not be nil.
 //
-// The error is a [*durward.Error] with the reason, the rule and its place, and its cause
-// an [*ArgError].
+// The error is a [*durward.Error] with the reason, the rule and its place. Its cause is an
+// [*ArgError], and its [durward.Detail] has the numbers.
 func (c *Command) Judge(args []string, scope Scope) error {
 	return (&judging{cmd: c, args: args, scope: scope}).judge()
 }
@@ -83,13 +83,13 @@ func (j *judging) judge() error {
 
 func (j *judging) limits() error {
 	if n := len(j.args); n > MaxArgs {
-		return j.refuse("args", &ArgError{Index: -1, Limit: MaxArgs, Actual: n, Problem: fmt.Sprintf("%d arguments are more than %d", n, MaxArgs)},
+		return j.refuse("args", &ArgError{Index: -1, limit: MaxArgs, actual: int64(n), Problem: fmt.Sprintf("%d arguments are more than %d", n, MaxArgs)},
 			durward.TooManyArgs, "pass long lists through standard input")
 	}
 	for i, arg := range j.args {
 		switch n := len(arg); {
 		case n > MaxArgBytes:
-			return j.refuse("args", &ArgError{Index: i, Limit: MaxArgBytes, Actual: n, Problem: fmt.Sprintf("has %d bytes, more than %d", n, MaxArgBytes)},
+			return j.refuse("args", &ArgError{Index: i, limit: MaxArgBytes, actual: int64(n), Problem: fmt.Sprintf("has %d bytes, more than %d", n, MaxArgBytes)},
 				durward.ArgTooLong, "pass long data through standard input")
 		case strings.ContainsRune(arg, 0):
 			return j.refuse("args", &ArgError{Index: i, Problem: "holds a NUL byte"}, durward.ArgNUL, "remove it: no program could receive it")
@@ -199,7 +199,11 @@ func (j *judging) refuse(rule string, cause *ArgError, reason durward.Reason, hi
 	if j.explain {
 		j.steps = append(j.steps, policy.Step{Rule: j.cmd.rule(rule), Where: where, Verdict: policy.Refused, Note: cause.Error()})
 	}
-	return &durward.Error{Reason: reason, Op: op, Rule: j.cmd.rule(rule), Where: where, Hint: hint, Err: cause}
+	detail := durward.Detail{Limit: cause.limit, Actual: cause.actual, Err: cause}
+	if cause.Index >= 0 {
+		detail.ArgIndex = &cause.Index
+	}
+	return &durward.Error{Reason: reason, Op: op, Rule: j.cmd.rule(rule), Where: where, Hint: hint, Err: detail}
 }
 
 // unreached notes the arguments behind one that was refused.

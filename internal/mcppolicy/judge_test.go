@@ -81,7 +81,7 @@ func TestTheLimitsSayWhatWasOver(t *testing.T) {
 		if !errors.As(err, &arg) || durward.ReasonOf(err) != reason || durward.KindOf(err) != durward.Invalid {
 			t.Fatalf("%v", err)
 		}
-		if limit := [2]int{arg.Limit, arg.Actual}; limit != [2]int{256, 300} && limit != [2]int{32_768, 40_000} {
+		if limit := [2]int64{durward.DetailOf(err).Limit, durward.DetailOf(err).Actual}; limit != [2]int64{256, 300} && limit != [2]int64{32_768, 40_000} {
 			t.Errorf("got %v", limit)
 		}
 	}

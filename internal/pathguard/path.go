@@ -18,7 +18,7 @@ func check(path string) error {
 		return &durward.Error{Reason: durward.NULInPath, Op: "path", Path: path}
 	case len(path) > maxPathBytes:
 		return &durward.Error{
-			Reason: durward.PathTooLong, Op: "path", Path: path, Limit: maxPathBytes, Actual: int64(len(path)),
+			Reason: durward.PathTooLong, Op: "path", Path: path, Err: durward.Detail{Limit: maxPathBytes, Actual: int64(len(path))},
 		}
 	}
 	return nil

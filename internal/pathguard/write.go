@@ -108,7 +108,7 @@ func (g *Guard) judge(t *target, op, path string, size int64, o WriteOptions) (e
 	}
 	if size > t.zone.MaxFileBytes {
 		e := refused(durward.MaxFileBytes, op, path, "write less, or raise maxFileBytes of the rule")
-		e.Limit, e.Actual = t.zone.MaxFileBytes, size
+		e.Err = durward.Detail{Limit: t.zone.MaxFileBytes, Actual: size, Err: e.Err}
 		return e
 	}
 	switch {

@@ -110,7 +110,7 @@ func (r *reading) failed(ctx context.Context, err error) error {
 func (r *reading) tooLarge() error {
 	return &durward.Error{
 		Reason: durward.OutputTooLarge, Op: opRead, Rule: "limits.output", Hint: "ask for a smaller length", Path: r.path,
-		Limit: r.limit, Err: fmt.Errorf("%q: the answer is larger than %d bytes", r.path, r.limit),
+		Err: durward.Detail{Limit: r.limit, Err: fmt.Errorf("%q: the answer is larger than %d bytes", r.path, r.limit)},
 	}
 }
 

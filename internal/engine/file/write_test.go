@@ -83,8 +83,8 @@ func TestNothingIsLeft(t *testing.T) {
 		if durward.ReasonOf(err) != want {
 			t.Errorf("%s: %v (%s), want %s", input, err, durward.ReasonOf(err), want)
 		}
-		if e := durward.AsError(err); want == durward.MaxFileBytes && (e.Limit != 10 || e.Actual != 11) {
-			t.Errorf("%s: %d of %d", input, e.Actual, e.Limit)
+		if d := durward.DetailOf(err); want == durward.MaxFileBytes && (d.Limit != 10 || d.Actual != 11) {
+			t.Errorf("%s: %d of %d", input, d.Actual, d.Limit)
 		}
 	}
 	p, err := New(s.keeper).Prepare(t.Context(), durward.Tool{Spec: Spec{Guard: s.guard, Writes: true}},

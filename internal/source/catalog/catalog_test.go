@@ -104,6 +104,19 @@ func TestCommandGrants(t *testing.T) {
 	}
 }
 
+// Arguments that cannot be read are refused in the words of who reads them.
+func TestUnreadableArguments(t *testing.T) {
+	c, _ := load(t, sample)
+	tool, err := c.Find(t.Context(), CmdRun)
+	must(t, err)
+	for input, reason := range map[string]durward.Reason{`{}`: durward.MissingField, `{"commandId":"list","argz":[]}`: durward.UnknownField, `{"commandId":7}`: durward.WrongType} {
+		d := c.Decide(durward.Call{Tool: CmdRun, Input: []byte(input)}, tool)
+		if d.Allow || d.Code != reason || d.PolicyHash != c.policy.Hash {
+			t.Errorf("%s: %+v", input, d)
+		}
+	}
+}
+
 // What is refused says why, by which rule and where, and holds no value.
 func TestDenials(t *testing.T) {
 	c, _ := load(t, sample)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/mcppolicy"
+	"github.com/durward/durward/internal/toolcall"
 )
 
 // Decide tells whether a call may run, as far as that can be told without looking at files.
@@ -24,6 +25,10 @@ func (c *Catalog) decide(call durward.Call, t durward.Tool) (durward.Decision, e
 	case FSWrite:
 		return allowed("writeRules", c.policy.Document.Where, c.write), nil
 	}
+	if call.Argv == nil { // its arguments could not be read
+		_, err := toolcall.DecodeCmdRun(call.Input)
+		return durward.Decision{Code: durward.BadCall}, err
+	}
 	known, err := c.policy.Command(call.CommandID)
 	if err != nil {
 		return durward.Decision{}, err
@@ -41,7 +46,7 @@ func allowed(rule string, where durward.Position, g durward.Grant) durward.Decis
 
 // refusal gives an error of the policy the form of a decision.
 func refusal(err error) durward.Decision {
-	d := durward.Decision{Code: durward.ReasonOf(err), Reason: err.Error()}
+	d := durward.Decision{Code: durward.ReasonOf(err), Reason: err.Error(), Detail: durward.DetailOf(err)}
 	if e := durward.AsError(err); e != nil {
 		d.Rule, d.Where, d.Remedy = e.Rule, e.Where, e.Hint
 		if e.Err != nil {
