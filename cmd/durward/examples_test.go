@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,7 @@ var endless = []string{"durward audit tail -f", "durward serve docs", "durward s
 // begins with.
 func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 	dir := t.TempDir()
-	env := append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(dir, "state"))
+	env := append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "EDITOR=true", "VISUAL=")
 	shell := func(line string) string {
 		cmd := exec.Command("sh", "-c", line)
 		cmd.Dir, cmd.Env = dir, env
@@ -36,6 +37,16 @@ func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(dir, "docs", "README.md"), nil, 0o644); err != nil {
 		t.Fatal(err)
+	}
+	policy, err := os.ReadFile("../../examples/policy.quickstart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"config/durward/policy.yaml", "examples/policy.quickstart.yaml"} {
+		file = filepath.Join(dir, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, policy, 0o644)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, d := range []string{dir, filepath.Dir(dir)} { // root's commands run as somebody else
 		if err := os.Chmod(d, 0o755); err != nil {

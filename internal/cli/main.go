@@ -50,6 +50,8 @@ type program struct {
 	idle bool
 	// told is set once an error was told.
 	told bool
+	// called is the name that the program was called by.
+	called string
 	// command is the command that runs, "audit tail"; it names the schema of its JSON.
 	command string
 }
@@ -84,6 +86,7 @@ func environ(list []string) map[string]string {
 
 func (p *program) main(ctx context.Context, args []string) int {
 	p.json = asksForJSON(args) // known before the flags are, for errors in them
+	p.called = calledBy(args)
 	words, err := personality(args)
 	if err != nil {
 		return p.fail(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/durward/durward/internal/door/mcp"
-	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -59,9 +58,7 @@ func (x *mcpServing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range policy.Warnings {
-		x.note("warning: %s", safetext.Line(w.Error()))
-	}
+	x.noteWarnings(policy)
 	if x.profile != "" {
 		if policy, err = policy.Narrow(x.profile); err != nil {
 			return err

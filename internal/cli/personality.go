@@ -15,10 +15,13 @@ type linkName struct {
 	first []string
 }
 
+// configurator is the name under which policies are kept where that program keeps them.
+const configurator = "mdmcpcfg"
+
 // linkNames lists the names of the programs that durward stands in for.
 var linkNames = []linkName{
 	{"codex-exec-server", []string{"exec-server"}, nil},
-	{"mdmcpcfg", nil, []string{"install", "update", "policy", "cmd", "doctor", "run"}},
+	{configurator, nil, []string{"install", "update", "policy", "cmd", "doctor", "run"}},
 	{"mdmcpsrvr", []string{"mcp"}, nil},
 	{"statespace", nil, []string{"serve"}},
 }
@@ -28,7 +31,7 @@ func personality(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{}, nil
 	}
-	name, words := strings.TrimSuffix(filepath.Base(args[0]), ".exe"), args[1:]
+	name, words := calledBy(args), args[1:]
 	i := slices.IndexFunc(linkNames, func(l linkName) bool { return l.name == name })
 	if i < 0 {
 		return words, present(words)
@@ -40,6 +43,14 @@ func personality(args []string) ([]string, error) {
 	}
 	words = slices.Concat(link.before, words)
 	return words, present(words)
+}
+
+// calledBy gives the name that the program was called by.
+func calledBy(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 }
 
 func firstWord(words []string) string {
@@ -54,7 +65,7 @@ func firstWord(words []string) string {
 // absent lists the commands that other builds have and this one does not.
 var absent = []string{
 	"call", "cmd", "config", "connect", "console", "exec-server", "gateway", "hub", "import", "install",
-	"policy", "run", "server", "tools", "trust", "up", "update", "worker",
+	"run", "server", "tools", "trust", "up", "update", "worker",
 }
 
 // present refuses the words of a command that this build does not have.
