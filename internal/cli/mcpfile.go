@@ -17,14 +17,26 @@ import (
 
 // loadMCPPolicy reads a policy.yaml for this machine.
 func (p *program) loadMCPPolicy(file string, strict bool) (*mcppolicy.Policy, error) {
-	var mode fs.FileMode
-	text, err := readJudged(file, config.MaxBytes+1, 5*time.Second, func(info fs.FileInfo) error {
+	text, mode, err := readMCPPolicy(file)
+	if err != nil {
+		return nil, err
+	}
+	return compileMCP(file, text, mode, strict)
+}
+
+func readMCPPolicy(file string) (text []byte, mode fs.FileMode, err error) {
+	text, err = readJudged(file, config.MaxBytes+1, 5*time.Second, func(info fs.FileInfo) error {
 		mode = info.Mode()
 		return nil
 	})
 	if err != nil {
-		return nil, &durward.Error{Reason: durward.PolicyInvalid, Op: "read the policy", Hint: "name a file that can be read", Err: err}
+		err = &durward.Error{Reason: durward.PolicyInvalid, Op: "read the policy", Hint: "name a file that can be read", Err: err}
 	}
+	return text, mode, err
+}
+
+// compileMCP makes a policy of the text of a file, or of what is to become that.
+func compileMCP(file string, text []byte, mode fs.FileMode, strict bool) (*mcppolicy.Policy, error) {
 	doc, err := mcppolicy.Parse(file, text)
 	if err != nil {
 		return nil, err
