@@ -47,6 +47,7 @@ const (
 	ModeDenied    Reason = "mode_denied"
 	DirDenied     Reason = "cwdOutsideRoots"
 	DirNotAllowed Reason = "cwdNotAllowed"
+	CommandExists Reason = "commandExists"
 )
 
 // Sandbox.
@@ -193,6 +194,7 @@ var reasonTable = []reasonRow{
 	{ModeDenied, Denied, "DWD-POLICY-005", "the request asks for a wider mode or a lower level than the policy gives"},
 	{DirDenied, Denied, "DWD-POLICY-006", "the working directory is outside the root"},
 	{DirNotAllowed, Denied, "DWD-POLICY-007", "the command takes no such working directory"},
+	{CommandExists, Conflict, "DWD-POLICY-008", "there is a command of this id"},
 
 	{SandboxUnavailable, Unavailable, "DWD-SANDBOX-001", "a protection that was asked for cannot be had here"},
 	{SandboxError, Unavailable, "DWD-SANDBOX-002", "the sandbox could not be set up"},

@@ -208,6 +208,8 @@ func statusOf(err error) int {
 	switch durward.ReasonOf(err) {
 	case durward.PolicyInvalid, durward.ConfigInvalid:
 		return 3
+	case durward.CommandExists: // as the contract of mdmcpcfg has it
+		return 1
 	}
 	return durward.KindOf(err).ExitStatus()
 }

@@ -64,7 +64,7 @@ func firstWord(words []string) string {
 
 // absent lists the commands that other builds have and this one does not.
 var absent = []string{
-	"call", "cmd", "config", "connect", "console", "exec-server", "gateway", "hub", "import", "install",
+	"call", "config", "connect", "console", "exec-server", "gateway", "hub", "import", "install",
 	"run", "server", "tools", "trust", "up", "update", "worker",
 }
 

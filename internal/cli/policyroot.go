@@ -17,7 +17,7 @@ const addedFileBytes = 10_000_000
 func (p *program) addRootCommand() *cobra.Command {
 	write := false
 	cmd := &cobra.Command{
-		Use: "add-root [FLAG…] PATH", Short: "let files be read in a directory",
+		Use: "add-root PATH", Short: "let files be read in a directory",
 		Long: "The directory has to exist. The text of the policy is changed where it must be and nowhere else;\n" +
 			"the former one is kept beside it in a file that ends in .bak.",
 		Example: "  durward policy add-root --dry-run docs\n  durward policy add-root docs --write",
@@ -30,7 +30,7 @@ func (p *program) addRootCommand() *cobra.Command {
 func (p *program) removeRootCommand() *cobra.Command {
 	write := false
 	cmd := &cobra.Command{
-		Use: "remove-root [FLAG…] PATH", Short: "let files be read in a directory no more",
+		Use: "remove-root PATH", Short: "let files be read in a directory no more",
 		Long:    "What lies within another root can be read as before.",
 		Example: "  durward policy remove-root --dry-run docs -w\n  durward policy remove-root docs --write",
 	}
@@ -53,8 +53,10 @@ func (c *policyChange) addRoot(word string, write bool) error {
 		return nil
 	}
 	rule := edit.Map{
-		{Name: "path", Value: edit.String(path)}, {Name: "recursive", Value: edit.Bool(true)},
-		{Name: "maxFileBytes", Value: edit.Int(addedFileBytes)}, {Name: "createIfMissing", Value: edit.Bool(true)},
+		{Name: "path", Value: edit.String(path)},
+		{Name: "recursive", Value: edit.Bool(true)},
+		{Name: "maxFileBytes", Value: edit.Int(addedFileBytes)},
+		{Name: "createIfMissing", Value: edit.Bool(true)},
 	}
 	return c.append(c.writeRules(), rule, "added a write rule for "+path)
 }
