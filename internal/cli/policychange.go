@@ -37,7 +37,7 @@ type changeData struct {
 	File    string `json:"file"`
 	DryRun  bool   `json:"dry_run"`
 	Changed bool   `json:"changed"`
-	Hash    string `json:"policy_hash"`
+	Hash    string `json:"policy_hash,omitempty"`
 	// Backup holds the former text.
 	Backup string   `json:"backup,omitempty"`
 	Lines  []string `json:"lines"`

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/mcppolicy"
+	"github.com/durward/durward/internal/safetext"
+)
+
+func (p *program) editPolicyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "edit", Short: "change a policy by an editor", Args: exactly(0),
+		Long: "The program in VISUAL, or else in EDITOR, gets a copy. It takes the place of the policy once it has no\n" +
+			"mistake; the former text is kept beside it in a file that ends in .bak.",
+		Example: "  durward policy edit\n  durward policy edit --policy examples/policy.quickstart.yaml",
+	}
+	file := policyFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		c := &policyChange{program: p}
+		return c.byHand(*file)
+	}
+	return cmd
+}
+
+// byHand has a person change a copy of the policy, and keeps the copy where it was
+// changed for nothing.
+func (c *policyChange) byHand(named string) error {
+	editor := cmp.Or(c.env["VISUAL"], c.env["EDITOR"])
+	if editor == "" {
+		return usageError("set EDITOR to the name of an editor", "neither VISUAL nor EDITOR is set")
+	}
+	var err error
+	if c.file, err = c.policyToChange(named); err != nil {
+		return err
+	}
+	if c.was, c.mode, err = readMCPPolicy(c.file); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "durward-policy-")
+	if err != nil {
+		return unedited(err)
+	}
+	draft := filepath.Join(dir, policyFileName)
+	if err := os.WriteFile(draft, c.was, 0o600); err != nil {
+		return errors.Join(unedited(err), os.RemoveAll(dir))
+	}
+	err = c.install(editor, draft)
+	if text, lost := os.ReadFile(draft); err != nil && (lost != nil || !bytes.Equal(text, c.was)) {
+		c.note("%s is as it was; the text that was edited is kept in %s", safetext.Line(c.file), safetext.Line(draft))
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// install opens the draft until it holds a policy, and puts that in the place of the one
+// there is.
+func (c *policyChange) install(editor, draft string) error {
+	for {
+		if err := c.runEditor(editor, draft); err != nil {
+			return unedited(err)
+		}
+		text, _, err := readMCPPolicy(draft)
+		if err != nil {
+			return err
+		}
+		policy, err := compileMCP(c.file, text, c.mode, false)
+		switch {
+		case bytes.Equal(text, c.was):
+			return c.tellEdited(nil, "")
+		case err == nil:
+			backup, err := replacePolicy(c.file, c.was, text)
+			if err != nil {
+				return err
+			}
+			return c.tellEdited(policy, backup)
+		case !c.asks():
+			return err
+		}
+		c.explain(failureOf(err, ""), "")
+		if !c.again() {
+			return exitStatus(statusOf(err))
+		}
+	}
+}
+
+// tellEdited tells of the new policy, which is nil where the text is what it was.
+func (c *policyChange) tellEdited(policy *mcppolicy.Policy, backup string) error {
+	data := changeData{File: c.file, Changed: policy != nil, Backup: backup, Lines: []string{}}
+	if policy == nil {
+		if c.json {
+			return c.print(data)
+		}
+		_, err := fmt.Fprintf(c.stdout, "nothing changed in %s\n", safetext.Line(c.file))
+		return err
+	}
+	data.Hash = policy.Hash
+	text, err := os.ReadFile(c.file)
+	if err == nil {
+		data.Lines = changedLines(c.was, text)
+	}
+	if c.json {
+		return c.print(data)
+	}
+	c.noteWarnings(policy)
+	_, err = fmt.Fprintf(c.stdout, "edited %s; the former text is in %s\n", safetext.Line(c.file), safetext.Line(backup))
+	return err
+}
+
+// asks says whether there is a person to ask.
+func (c *policyChange) asks() bool {
+	return !c.json && !c.noInput && isTerminal(c.stdin) && c.stderr.terminal
+}
+
+// again asks whether the draft is to be opened once more.
+func (c *policyChange) again() bool {
+	forgetTyped(c.stdin)
+	fmt.Fprint(c.stderr, "open it again? [Y/n] ")
+	answer, err := bufio.NewReader(c.stdin).ReadString('\n')
+	return err == nil && slices.Contains([]string{"", "y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
+}
+
+// runEditor waits for the editor, to which an interrupt belongs while it runs.
+func (c *policyChange) runEditor(editor, draft string) error {
+	cmd := editorCommand(editor, draft)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdinOrNothing(), c.stderr.to, c.stderr.to
+	if c.stdout.terminal {
+		cmd.Stdout = c.stdout.to
+	}
+	theirs := make(chan os.Signal, 1)
+	signal.Notify(theirs, os.Interrupt)
+	defer signal.Stop(theirs)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the editor %s: %w", editor, err)
+	}
+	return nil
+}
+
+// editorCommand starts an editor whose name may have arguments behind it.
+func editorCommand(editor, draft string) *exec.Cmd {
+	if runtime.GOOS == "windows" {
+		words := append(strings.Fields(editor), draft)
+		return exec.Command(words[0], words[1:]...)
+	}
+	return exec.Command("sh", "-c", editor+` "$@"`, "sh", draft)
+}
+
+func unedited(err error) error {
+	return &durward.Error{Reason: durward.FileIO, Op: "edit the policy", Hint: "set EDITOR to an editor that works", Err: err}
+}
