@@ -2,17 +2,24 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/durward/durward/internal/mcppolicy"
 )
 
 // TestJSONHasOneFormEverywhere runs commands that do and that fail: each prints one
-// object in its envelope, with keys in snake case. What the audit log and a report hold
-// keeps the names it has there.
+// object in its envelope, with keys in snake case. What the audit log, a report and a
+// policy hold keeps the names it has there.
 func TestJSONHasOneFormEverywhere(t *testing.T) {
 	env := home(t)
 	dir := env["HOME"]
+	t.Chdir(dir)
+	if err := os.WriteFile("policy.yaml", []byte(mcppolicy.Starter(dir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		args, schema string
 		ok           bool
@@ -38,6 +45,16 @@ func TestJSONHasOneFormEverywhere(t *testing.T) {
 		{"init --dry-run site", "init", true},
 		{"init --template nothing", "init", false},
 		{"serve . --check", "serve", false},
+		{"policy validate --policy policy.yaml", "policy.validate", true},
+		{"policy validate --policy none.yaml", "policy.validate", false},
+		{"policy show --policy policy.yaml", "policy.show", true},
+		{"policy add-root --policy policy.yaml --dry-run /usr", "policy.add-root", true},
+		{"policy remove-root --policy policy.yaml /", "policy.remove-root", false},
+		{"policy edit --policy policy.yaml", "policy.edit", false},
+		{"cmd add --policy policy.yaml true --exec true", "cmd.add", true},
+		{"cmd add --policy policy.yaml true --exec true", "cmd.add", false},
+		{"cmd list --policy policy.yaml", "cmd.list", true},
+		{"cmd remove --policy policy.yaml false", "cmd.remove", false},
 		{"nonsense", "durward", false},
 	} {
 		r := durwardIn(t.Context(), t, env, dir, append([]string{"--json"}, strings.Fields(test.args)...)...)
@@ -65,7 +82,7 @@ func TestJSONHasOneFormEverywhere(t *testing.T) {
 
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
-// oddKeys lists the keys that are not in snake case, outside of reports and records.
+// oddKeys lists the keys that are not in snake case, outside of reports, records and policies.
 func oddKeys(value any) []string {
 	var odd []string
 	switch v := value.(type) {
@@ -77,7 +94,7 @@ func oddKeys(value any) []string {
 			if !snakeCase.MatchString(key) {
 				odd = append(odd, key)
 			}
-			if key != "sandbox" {
+			if key != "sandbox" && key != "policy" {
 				odd = append(odd, oddKeys(below)...)
 			}
 		}

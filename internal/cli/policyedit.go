@@ -39,7 +39,7 @@ func (p *program) editPolicyCommand() *cobra.Command {
 // byHand has a person change a copy of the policy, and keeps the copy where it was
 // changed for nothing.
 func (c *policyChange) byHand(named string) error {
-	editor := cmp.Or(c.env["VISUAL"], c.env["EDITOR"])
+	editor := cmp.Or(strings.TrimSpace(c.env["VISUAL"]), strings.TrimSpace(c.env["EDITOR"]))
 	if editor == "" {
 		return usageError("set EDITOR to the name of an editor", "neither VISUAL nor EDITOR is set")
 	}
@@ -80,13 +80,13 @@ func (c *policyChange) install(editor, draft string) error {
 		policy, err := compileMCP(c.file, text, c.mode, false)
 		switch {
 		case bytes.Equal(text, c.was):
-			return c.tellEdited(nil, "")
+			return c.tellUnedited()
 		case err == nil:
 			backup, err := replacePolicy(c.file, c.was, text)
 			if err != nil {
 				return err
 			}
-			return c.tellEdited(policy, backup)
+			return c.tellEdited(policy, text, backup)
 		case !c.asks():
 			return err
 		}
@@ -97,26 +97,22 @@ func (c *policyChange) install(editor, draft string) error {
 	}
 }
 
-// tellEdited tells of the new policy, which is nil where the text is what it was.
-func (c *policyChange) tellEdited(policy *mcppolicy.Policy, backup string) error {
-	data := changeData{File: c.file, Changed: policy != nil, Backup: backup, Lines: []string{}}
-	if policy == nil {
-		if c.json {
-			return c.print(data)
-		}
-		_, err := fmt.Fprintf(c.stdout, "nothing changed in %s\n", safetext.Line(c.file))
-		return err
-	}
-	data.Hash = policy.Hash
-	text, err := os.ReadFile(c.file)
-	if err == nil {
-		data.Lines = changedLines(c.was, text)
-	}
+func (c *policyChange) tellUnedited() error {
 	if c.json {
-		return c.print(data)
+		return c.print(changeData{File: c.file, Lines: []string{}})
+	}
+	_, err := fmt.Fprintf(c.stdout, "nothing changed in %s\n", safetext.Line(c.file))
+	return err
+}
+
+func (c *policyChange) tellEdited(policy *mcppolicy.Policy, text []byte, backup string) error {
+	if c.json {
+		return c.print(changeData{
+			File: c.file, Changed: true, Hash: policy.Hash, Backup: backup, Lines: changedLines(c.was, text),
+		})
 	}
 	c.noteWarnings(policy)
-	_, err = fmt.Fprintf(c.stdout, "edited %s; the former text is in %s\n", safetext.Line(c.file), safetext.Line(backup))
+	_, err := fmt.Fprintf(c.stdout, "edited %s; the former text is in %s\n", safetext.Line(c.file), safetext.Line(backup))
 	return err
 }
 
