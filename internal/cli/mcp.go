@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"syscall"
 
@@ -35,7 +36,7 @@ SIGTERM, calls that run have five seconds to end.`,
 			if x.file == "" {
 				return usageError("name a policy: durward mcp --config FILE", "--config is missing")
 			}
-			return x.run(cmd.Context())
+			return x.serve(cmd.Context(), x.stdin)
 		},
 	}
 	f := cmd.Flags()
@@ -49,8 +50,8 @@ SIGTERM, calls that run have five seconds to end.`,
 	return cmd
 }
 
-// run serves until the input ends or a signal comes.
-func (x *mcpServing) run(ctx context.Context) error {
+// serve answers what comes in until that ends or a signal comes.
+func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	if x.names != "plain" && x.names != "dotted" {
 		return usageError("use plain or dotted", "--tool-names: there are no names %q", x.names)
 	}
@@ -78,6 +79,6 @@ func (x *mcpServing) run(ctx context.Context) error {
 	surface := surfaceOf(policy, x.names == "dotted")
 	err = mcp.Serve(ctx, mcp.Options{
 		Runtime: h, Surface: func() mcp.Surface { return surface }, Version: x.version, Caller: x.caller(), Logger: logger,
-	}, x.stdin, x.stdout)
+	}, in, x.stdout)
 	return errors.Join(err, h.close())
 }

@@ -65,7 +65,7 @@ func firstWord(words []string) string {
 // absent lists the commands that other builds have and this one does not.
 var absent = []string{
 	"call", "config", "connect", "console", "exec-server", "gateway", "hub", "import", "install",
-	"run", "server", "tools", "trust", "up", "update", "worker",
+	"server", "tools", "trust", "up", "update", "worker",
 }
 
 // present refuses the words of a command that this build does not have.

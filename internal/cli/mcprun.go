@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/durward/durward"
+)
+
+func (p *program) runCommand() *cobra.Command {
+	x := &mcpServing{program: p, names: "plain"}
+	cmd := &cobra.Command{
+		Use:   "run [--policy FILE] -- REQUESTS",
+		Short: "send each line of a file to a fresh durward mcp, and print the answers",
+		Long: `REQUESTS holds a JSON-RPC message on each line, as a client of durward mcp would send it. The calls
+are real: they are decided, run and recorded.`,
+		Example: "  durward run --policy examples/policy.quickstart.yaml -- requests.jsonl",
+		Args:    exactly(1),
+	}
+	file := policyFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := p.policyPath(*file)
+		if err != nil {
+			return err
+		}
+		requests, err := os.Open(args[0])
+		if err != nil {
+			return &durward.Error{Reason: durward.BadUsage, Op: "run", Hint: "name a file that can be read", Err: err}
+		}
+		defer requests.Close()
+		x.file = path
+		return x.serve(cmd.Context(), requests)
+	}
+	return cmd
+}
