@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -73,12 +74,14 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	sandbox.Probe() // kept by the engine; no call is to spend its time on it
+	var probing sync.WaitGroup
+	probing.Go(func() { sandbox.Probe() }) // kept by the engine; the first answer does not wait for it
 	ctx, signals := catchSignals(ctx, os.Interrupt, syscall.SIGTERM)
 	defer signals.stop()
 	surface := surfaceOf(policy, x.names == "dotted")
 	err = mcp.Serve(ctx, mcp.Options{
 		Runtime: h, Surface: func() mcp.Surface { return surface }, Version: x.version, Caller: x.caller(), Logger: logger,
 	}, in, x.stdout)
+	probing.Wait()
 	return errors.Join(err, h.close())
 }
