@@ -50,7 +50,7 @@ func (p *program) openMCP(policy *mcppolicy.Policy, logger *slog.Logger) (*mcpHo
 }
 
 func (h *mcpHouse) build(policy *mcppolicy.Policy) error {
-	tools, err := catalog.New(policy, catalog.Specs{
+	tools := catalog.New(policy, catalog.Specs{
 		Read:  file.Spec{Guard: h.guard, MaxReadBytes: policy.Document.Limits.MaxReadBytes.Value},
 		Write: file.Spec{Guard: h.guard, Writes: true},
 		Run: command.Spec{
@@ -58,9 +58,7 @@ func (h *mcpHouse) build(policy *mcppolicy.Policy) error {
 			Slots: command.NewSlots(policy.Document.Limits.MaxCmdConcurrency.Value),
 		},
 	})
-	if err != nil {
-		return err
-	}
+	var err error
 	h.Runtime, err = core.New(core.Options{
 		Source: tools, Policy: tools, Recorder: h.log, MaxConcurrent: mostMCPCalls, MaxQueue: mostMCPCalls,
 		Engines: map[string]core.Engine{

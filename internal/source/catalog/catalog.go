@@ -39,12 +39,8 @@ type Catalog struct {
 type Specs struct{ Read, Write, Run any }
 
 // New makes a catalogue of a policy.
-func New(p *mcppolicy.Policy, s Specs) (*Catalog, error) {
-	entries, err := entriesOf(p)
-	if err != nil {
-		return nil, err
-	}
-	c := &Catalog{policy: p, entries: entries}
+func New(p *mcppolicy.Policy, s Specs) *Catalog {
+	c := &Catalog{policy: p, entries: entriesOf(p)}
 	c.read, c.write = fileGrants(p)
 	c.tools = core.Catalogue{
 		{
@@ -60,7 +56,7 @@ func New(p *mcppolicy.Policy, s Specs) (*Catalog, error) {
 			Effect: durward.Effect{Destructive: true}, Engine: FileEngine, Spec: s.Write,
 		},
 	}
-	return c, nil
+	return c
 }
 
 // Find gives the tool of that id.

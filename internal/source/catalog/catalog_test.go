@@ -32,9 +32,7 @@ func load(t *testing.T, text string) (c *Catalog, root string) {
 	must(t, err)
 	p, err := mcppolicy.Compile(doc, machine.MCPHost(0o600), mcppolicy.Options{})
 	must(t, err)
-	c, err = New(p, Specs{Read: "reads", Write: "writes", Run: "runs"})
-	must(t, err)
-	return c, root
+	return New(p, Specs{Read: "reads", Write: "writes", Run: "runs"}), root
 }
 
 const sample = `version: 1

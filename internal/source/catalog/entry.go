@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"sync"
+
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/mcppolicy"
 	"github.com/durward/durward/internal/policy"
@@ -9,20 +11,17 @@ import (
 // An entry is a command with what holds it.
 type entry struct {
 	*mcppolicy.Command
-	policy *policy.Policy
+	// policy is compiled when the command is first asked for: there may be many, and a
+	// client waits for the first answer.
+	policy func() (*policy.Policy, error)
 }
 
-// entriesOf compiles what holds each command, once.
-func entriesOf(p *mcppolicy.Policy) (map[string]*entry, error) {
+func entriesOf(p *mcppolicy.Policy) map[string]*entry {
 	entries := make(map[string]*entry, len(p.Commands))
 	for _, c := range p.Commands {
-		held, err := c.Confine()
-		if err != nil {
-			return nil, err
-		}
-		entries[c.ID] = &entry{Command: c, policy: held}
+		entries[c.ID] = &entry{Command: c, policy: sync.OnceValues(c.Confine)}
 	}
-	return entries, nil
+	return entries
 }
 
 // grant decides what a call of a command gets. What is asked for beyond the policy's own
@@ -32,8 +31,12 @@ func (e *entry) grant(c durward.Call, t durward.Tool) (durward.Decision, error) 
 	if err != nil {
 		return durward.Decision{}, err
 	}
+	held, err := e.policy()
+	if err != nil {
+		return durward.Decision{}, err
+	}
 	c.Env, c.Dir, c.Ask.Limits.Wall = nil, "", 0 // each is judged by itself
-	d := e.policy.Decide(c, t)
+	d := held.Decide(c, t)
 	if d.Allow {
 		g := &d.Grant
 		g.Env, g.PrivateDir, g.Keep = env, nil, durward.KeepFirst
