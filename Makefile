@@ -8,8 +8,9 @@ FUZZTIME ?= 20m
 FUZZ     ?= .
 
 # The version comes from git describe; stamping by go fails in a checkout that belongs
-# to somebody else.
-export GOFLAGS := -buildvcs=false $(GOFLAGS)
+# to somebody else. The scripts run the whole program some hundred times, each with the race
+# detector: on two slow processors that is not done in the usual ten minutes.
+export GOFLAGS := -buildvcs=false -timeout=20m $(GOFLAGS)
 
 # Packages whose tests differ between root and everybody else.
 UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/file ./internal/engine/process ./internal/engine/process/abuse ./internal/fsroot ./internal/pathguard ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
