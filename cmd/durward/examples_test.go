@@ -29,8 +29,10 @@ func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 		}
 		return string(out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte("all:\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"Makefile": "all:\n", "requests.jsonl": `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Mkdir(filepath.Join(dir, "docs"), 0o755); err != nil {
 		t.Fatal(err)

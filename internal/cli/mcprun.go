@@ -15,7 +15,8 @@ func (p *program) runCommand() *cobra.Command {
 		Short: "send each line of a file to a fresh durward mcp, and print the answers",
 		Long: `REQUESTS holds a JSON-RPC message on each line, as a client of durward mcp would send it. The calls
 are real: they are decided, run and recorded.`,
-		Example: "  durward run --policy examples/policy.quickstart.yaml -- requests.jsonl",
+		Example: `  durward run -- requests.jsonl
+  durward run --policy examples/policy.quickstart.yaml -- requests.jsonl`,
 		Args:    exactly(1),
 	}
 	file := policyFlag(cmd)
