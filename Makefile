@@ -11,6 +11,8 @@ FUZZ     ?= .
 # to somebody else. The scripts run the whole program some hundred times, each with the race
 # detector: on two slow processors that is not done in the usual ten minutes.
 export GOFLAGS := -buildvcs=false -timeout=20m $(GOFLAGS)
+# With the race detector a program waits for a second before it ends, if nobody says otherwise.
+export GORACE := atexit_sleep_ms=0
 
 # Packages whose tests differ between root and everybody else.
 UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/file ./internal/engine/process ./internal/engine/process/abuse ./internal/fsroot ./internal/pathguard ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp

@@ -35,5 +35,6 @@ func TestScripts(t *testing.T) {
 // /tmp, none of them can put a file in the place of another's.
 func setup(e *testscript.Env) error {
 	e.Setenv("DURWARD_STATE_DIR", filepath.Join(e.WorkDir, "state"))
+	e.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector a program waits for a second before it ends
 	return errors.Join(os.Chmod(filepath.Dir(e.WorkDir), 0o755), os.Chmod(e.WorkDir, 0o777|os.ModeSticky))
 }

@@ -17,7 +17,7 @@ func (p *program) runCommand() *cobra.Command {
 are real: they are decided, run and recorded.`,
 		Example: `  durward run -- requests.jsonl
   durward run --policy examples/policy.quickstart.yaml -- requests.jsonl`,
-		Args:    exactly(1),
+		Args: exactly(1),
 	}
 	file := policyFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
