@@ -7,6 +7,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/policy"
 )
 
 // Options change what compiling accepts. The zero value suits whoever only wants to
@@ -30,7 +31,7 @@ func Compile(doc *Document, host Host, o Options) (*Policy, error) {
 	c.commands()
 	c.sandboxes()
 	if err := c.problems.Err(); err != nil {
-		return nil, invalid(err)
+		return nil, policy.Invalid(err)
 	}
 	c.p.Warnings = config.ProblemsOf(c.p.Warnings.Err()) // in the order of their places
 	return c.p, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/policy"
 )
 
 // Parse reads a policy. file stands in every place.
@@ -16,7 +17,7 @@ import (
 func Parse(file string, data []byte) (*Document, error) {
 	n, err := config.ParseWith(file, data, config.Options{Format: config.YAML})
 	if n == nil {
-		return nil, invalid(err)
+		return nil, policy.Invalid(err)
 	}
 	r := &reader{}
 	r.Include(err)
@@ -26,25 +27,13 @@ func Parse(file string, data []byte) (*Document, error) {
 	r.object(n, fields)
 	r.agree(doc)
 	if err := r.Err(); err != nil {
-		return nil, invalid(err)
+		return nil, policy.Invalid(err)
 	}
 	if doc.hash, err = digest(fields); err != nil {
 		r.problem(doc.Where, "the policy is too large: %s", err)
-		return nil, invalid(r.Err())
+		return nil, policy.Invalid(r.Err())
 	}
 	return doc, nil
-}
-
-// invalid gives err, which is nil or made of problems, its reason.
-func invalid(err error) error {
-	problems := config.ProblemsOf(err)
-	if len(problems) == 0 {
-		return err
-	}
-	return &durward.Error{
-		Reason: durward.PolicyInvalid, Where: problems[0].Where, Err: problems,
-		Hint: "mend what is named; nothing runs under a policy with a mistake",
-	}
 }
 
 // A reader fills a document.

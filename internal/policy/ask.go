@@ -203,7 +203,7 @@ func (p *Policy) AllowEnv(names ...Text) (*Policy, error) {
 		q.allowed[name.Value] = true
 	}
 	if err := c.problems.Err(); err != nil {
-		return nil, invalid(err)
+		return nil, Invalid(err)
 	}
 	return q.sealed(), nil
 }

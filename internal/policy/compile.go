@@ -29,7 +29,7 @@ func Compile(doc *Document, host Host) (*Policy, error) {
 	c.grant.Limits = doc.Limits.WithDefaults()
 	c.grant.Keep = durward.KeepHeadTail
 	if err := c.problems.Err(); err != nil {
-		return nil, invalid(err)
+		return nil, Invalid(err)
 	}
 	normalise(c.grant)
 	return c.p.sealed(), nil

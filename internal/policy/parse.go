@@ -19,13 +19,13 @@ import (
 func Parse(file string, data []byte) (*Document, error) {
 	n, err := config.Parse(file, data)
 	if n == nil {
-		return nil, invalid(err)
+		return nil, Invalid(err)
 	}
 	r := &reader{doc: &Document{}}
 	r.Include(err)
 	r.top(n)
 	if err := r.Err(); err != nil {
-		return nil, invalid(err)
+		return nil, Invalid(err)
 	}
 	return r.doc, nil
 }
@@ -35,13 +35,14 @@ func Read(n *config.Node) (*Document, error) {
 	r := &reader{doc: &Document{Where: n.Where}}
 	r.members(n, "", r.sandbox())
 	if err := r.Err(); err != nil {
-		return nil, invalid(err)
+		return nil, Invalid(err)
 	}
 	return r.doc, nil
 }
 
-// invalid gives err, which is nil or made of problems, its reason.
-func invalid(err error) error {
+// Invalid gives err, which is nil or made of [config.Problems], the reason
+// [durward.PolicyInvalid] and the place of the first.
+func Invalid(err error) error {
 	problems := config.ProblemsOf(err)
 	if len(problems) == 0 {
 		return err
