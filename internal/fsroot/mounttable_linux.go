@@ -50,34 +50,29 @@ func (m *MountTable) Version() uint64 {
 // Points lists where file systems of a type are mounted. An error says that it cannot be
 // told.
 func (m *MountTable) Points(fstype string) ([]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.refresh(); err != nil {
-		return nil, err
-	}
-	var points []string
-	for _, mount := range m.list {
-		if mount.fstype == fstype {
-			points = append(points, mount.point)
-		}
-	}
-	return points, nil
+	return m.points(func(one mount) bool { return one.fstype == fstype })
 }
 
 // Beneath lists what is mounted in a directory, itself excluded.
 func (m *MountTable) Beneath(dir string) ([]string, error) {
+	points, err := m.points(func(one mount) bool { return one.point != dir && Contains(dir, one.point) })
+	slices.Sort(points)
+	return points, err
+}
+
+// points lists the places of some mounts, in the order of the table.
+func (m *MountTable) points(which func(mount) bool) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.refresh(); err != nil {
 		return nil, err
 	}
 	var points []string
-	for _, mount := range m.list {
-		if mount.point != dir && Contains(dir, mount.point) {
-			points = append(points, mount.point)
+	for _, one := range m.list {
+		if which(one) {
+			points = append(points, one.point)
 		}
 	}
-	slices.Sort(points)
 	return points, nil
 }
 
