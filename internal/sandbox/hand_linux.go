@@ -23,13 +23,10 @@ func (s *starter) openHand(place []placement) ([]placement, error) {
 	if len(s.plan.ways)+len(s.plan.copies) == 0 {
 		return place, nil
 	}
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
+	if err := s.socket(&s.hand, unix.SOCK_SEQPACKET); err != nil {
 		return nil, err
 	}
-	s.hand = ends[0]
-	s.lent = append(s.lent, ends[1])
-	return append(place, placement{ends[1], roomHandFD}), nil
+	return append(place, placement{s.lent[len(s.lent)-1], roomHandFD}), nil
 }
 
 // takeHanded takes what was handed over.

@@ -32,7 +32,7 @@ func (s shape) waitsBefore() []Call {
 	const name = "hand over the root"
 	b := &builder{calls: []Call{noWaiting()}}
 	b.reserve(roomRootFD, roomWorkFD)
-	b.place(name, unix.SYS_OPENAT, roomRootFD, number(unix.AT_FDCWD), text("/"), number(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC))
+	b.privateRoot()
 	b.add(name, unix.SYS_SENDMSG, number(reaperCallFD), handover(roomRootFD), number(unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL))
 	return slices.Concat(b.calls, []Call{shut(name, roomRootFD, roomWorkFD)}, s.reaperBefore())
 }
