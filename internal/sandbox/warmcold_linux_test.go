@@ -27,7 +27,7 @@ cat /proc/$$/limits /proc/$$/oom_score_adj /proc/$$/timerslack_ns /proc/$$/uid_m
 tr '\0' ' ' < /proc/$$/cmdline; echo; readlink /proc/$$/exe /proc/$$/cwd /proc/$$/root
 for f in /proc/$$/fd/*; do case $(readlink $f) in pipe*) echo $f pipe;; *) echo $f $(readlink $f);; esac; done
 cut -d' ' -f4- /proc/$$/mountinfo | sed 's/ shared:[0-9]*//; s/ master:[0-9]*//' | sort
-ls -la / /dev /tmp /dev/pts | sed 's/ [A-Z][a-z][a-z] .*:[0-9][0-9] / /; s/^\(d[^ ]*\)  *[0-9]*/\1/'
+ls -la / /dev /tmp /dev/pts | sed 's/  */ /g; s/ [A-Z][a-z][a-z] [0-9]* [0-9][0-9]:[0-9][0-9] / /; s/^\(d[^ ]*\) [0-9]*/\1/'
 hostname; cat /proc/sysvipc/*; cut -d: -f1 /proc/net/dev; echo $$ $PPID
 taskset -p $$; chrt -p $$ ; ionice -p $$
 echo end
