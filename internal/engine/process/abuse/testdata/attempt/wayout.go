@@ -62,7 +62,11 @@ func wayOut() map[string]attempt {
 		"outlive": func(a []string) (string, error) { return "", outlive(a[0], a[1]) },
 		"connected": func(a []string) (string, error) {
 			signal.Ignore(syscall.SIGTERM)
-			if _, err := open(a[0], a[1]); err != nil {
+			c, err := open(a[0], a[1])
+			if err == nil {
+				_, err = c.greet() // a plain connection is there before anybody has taken it
+			}
+			if err != nil {
 				return "", err
 			}
 			fmt.Println("ready")
@@ -137,6 +141,11 @@ func ask(how, target string) (string, error) {
 		return "", err
 	}
 	defer c.Close()
+	return c.greet()
+}
+
+// greet gives what the target answers.
+func (c talk) greet() (string, error) {
 	if _, err := fmt.Fprintln(c, "hello"); err != nil {
 		return "", err
 	}
