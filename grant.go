@@ -244,6 +244,9 @@ const (
 	// KeepFirst keeps the first bytes of both streams together, in the order in which
 	// they are read: the cap is for the two of them.
 	KeepFirst Keep = "first"
+	// KeepLast keeps the last bytes of both streams: the cap is for the two of them, half of
+	// it for each and what the other one leaves.
+	KeepLast Keep = "last"
 	// KeepHeadTail keeps the first half and the last half.
 	KeepHeadTail Keep = "headtail"
 	// KeepRefuse ends the call with [TooLarge] at the first byte over the cap.

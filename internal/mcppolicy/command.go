@@ -35,6 +35,14 @@ func (c *Command) Argv(args []string) []string {
 	return slices.Concat(values(c.Entry.Args.Fixed.Value), args)
 }
 
+// Keep says which end of the output is kept at its limit.
+func (c *Command) Keep() durward.Keep {
+	if c.policy.Document.OutputRetention.Value == keepTail {
+		return durward.KeepLast
+	}
+	return durward.KeepFirst
+}
+
 // command compiles one entry. What it gives is of no use after a mistake.
 func (c *compiler) command(name string, e *CommandEntry) *Command {
 	cmd := &Command{

@@ -28,6 +28,7 @@ const (
 	scopeRoots = "roots"
 	scopeNone  = "none"
 	keepHead   = "head"
+	keepTail   = "tail"
 	keepNone   = "none"
 )
 
@@ -50,7 +51,7 @@ func (d *Document) fields() []field {
 		further("denyHardLinks", &flag{into: &d.DenyHardLinks}, "Refuse files that have more than one name."),
 		further("allowRootFilesystem", &flag{into: &d.AllowRootFilesystem}, "Accept / as an allowed root."),
 		further("strictVirtual", &flag{into: &d.StrictVirtual}, "Count virtiofs and 9p as network file systems."),
-		further("outputRetention", &word{into: &d.OutputRetention, preset: keepHead, words: []string{keepHead, "tail"}}, "Which end of an output is kept at its limit."),
+		further("outputRetention", &word{into: &d.OutputRetention, preset: keepHead, words: []string{keepHead, keepTail}}, "Which end of an output is kept at its limit."),
 		further("sandbox", &sandbox{into: &d.Sandbox}, "What holds every command that has no sandbox of its own."),
 		further("profiles", &objects[ProfileEntry]{into: &d.Profiles, fields: (*ProfileEntry).fields}, "Narrower forms of this policy, chosen with --profile."),
 	}

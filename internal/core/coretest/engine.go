@@ -145,7 +145,7 @@ var engineRules = []rule[Subject]{
 	{"what is kept of an output is bounded", func(t testing.TB, s Subject) {
 		const limit = 4096
 		s.Grant.Limits.Output = limit
-		for _, keep := range []durward.Keep{durward.KeepHead, durward.KeepFirst, durward.KeepHeadTail, durward.KeepRefuse} {
+		for _, keep := range []durward.Keep{durward.KeepHead, durward.KeepFirst, durward.KeepLast, durward.KeepHeadTail, durward.KeepRefuse} {
 			s.Grant.Keep = keep
 			result, err := s.do(within(t), t, s.Noisy)
 			checkBounded(t, keep, result, err, limit)
@@ -218,7 +218,7 @@ func checkBounded(t testing.TB, keep durward.Keep, r durward.Result, err error, 
 		}
 		return
 	}
-	if both := len(r.Stdout.Bytes()) + len(r.Stderr.Bytes()); keep == durward.KeepFirst && both > limit {
+	if both := len(r.Stdout.Bytes()) + len(r.Stderr.Bytes()); (keep == durward.KeepFirst || keep == durward.KeepLast) && both > limit {
 		t.Errorf("%s: %d bytes of both streams are kept; the limit is %d", keep, both, limit)
 	}
 	for _, c := range []durward.Capture{r.Stdout, r.Stderr} {

@@ -45,6 +45,10 @@ func sinksFor(keep durward.Keep, limit int64) [2]sink {
 		room := &atomic.Int64{}
 		room.Store(int64(most))
 		return [2]sink{newDigest(&firstBytes{room: room, most: most}), newDigest(&firstBytes{room: room, most: most})}
+	case durward.KeepLast:
+		first, second := &lastBytes{most: most}, &lastBytes{most: most}
+		first.other, second.other = &second.total, &first.total
+		return [2]sink{newDigest(first), newDigest(second)}
 	case durward.KeepHeadTail:
 		tail = most / 2
 		head -= tail
@@ -71,6 +75,27 @@ func (f *firstBytes) take(p []byte) {
 
 func (f *firstBytes) captured() durward.Capture {
 	return durward.Capture{Head: f.head, Total: f.total}
+}
+
+// A lastBytes keeps the last bytes of one of two streams that have most bytes together.
+type lastBytes struct {
+	most  int
+	last  headTail
+	total atomic.Int64
+	other *atomic.Int64 // what the other stream has printed
+}
+
+func (l *lastBytes) take(p []byte) {
+	l.last.tailCap = l.most
+	l.last.take(p)
+	l.total.Add(int64(len(p)))
+}
+
+func (l *lastBytes) captured() durward.Capture {
+	c := l.last.captured()
+	left := max(int64(l.most/2), int64(l.most)-l.other.Load())
+	c.Tail = c.Tail[max(int64(len(c.Tail))-left, 0):]
+	return c
 }
 
 // A headTail keeps the first bytes and, in a ring, the last. The memory it uses grows

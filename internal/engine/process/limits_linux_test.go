@@ -124,11 +124,42 @@ func TestFirstBytesOfBothStreams(t *testing.T) {
 	}
 }
 
+// Streams that share a cap keep what came last of each, half and half, and all of the cap
+// where one of them has less.
+func TestLastBytesOfBothStreams(t *testing.T) {
+	e := newEngine(t, Options{})
+	g := confined()
+	g.Keep = durward.KeepLast
+	all := sequence(20000)
+	for _, tt := range []struct {
+		limit          int64
+		script         string
+		stdout, stderr int
+	}{
+		{4096, "seq 20000 & seq 20000 >&2; wait", 2048, 2048},
+		{4096, "seq 20000", 4096, 0},
+		{4096, "seq 20000; seq 19999 20000 >&2", 4084, 12},
+		{4096, "seq 19999 20000; seq 20000 >&2", 12, 4084},
+		{300_000, "seq 20000; seq 20000 >&2", len(all), len(all)},
+		{1, "seq 20000; seq 20000 >&2", 0, 0},
+	} {
+		g.Limits.Output = tt.limit
+		r, err := e.run(t.Context(), shell("%s", tt.script), g)
+		must(t, err)
+		if len(r.Stdout.Tail) != tt.stdout || len(r.Stderr.Tail) != tt.stderr {
+			t.Errorf("%s, %d: %d and %d bytes are kept, want %d and %d", tt.script, tt.limit, len(r.Stdout.Tail), len(r.Stderr.Tail), tt.stdout, tt.stderr)
+		}
+		if !bytes.HasSuffix(all, r.Stdout.Tail) || !bytes.HasSuffix(all, r.Stderr.Tail) {
+			t.Errorf("%s, %d: what is kept is not what came last", tt.script, tt.limit)
+		}
+	}
+}
+
 // What is kept is exact, and what is dropped is counted exactly.
 func TestKeptOutputIsExact(t *testing.T) {
 	e := newEngine(t, Options{})
 	all := sequence(20000)
-	for _, keep := range []durward.Keep{durward.KeepHead, durward.KeepFirst, durward.KeepHeadTail} {
+	for _, keep := range []durward.Keep{durward.KeepHead, durward.KeepFirst, durward.KeepLast, durward.KeepHeadTail} {
 		for _, limit := range []int64{1, 2, 999, 1000, int64(len(all)) - 1, int64(len(all)), 1 << 20} {
 			g := confined()
 			g.Keep, g.Limits.Output = keep, limit
@@ -143,7 +174,7 @@ func TestKeptOutputIsExact(t *testing.T) {
 			if !bytes.HasPrefix(all, got.Head) || !bytes.HasSuffix(all, got.Tail) {
 				t.Fatalf("%s %d: head or tail is not the stream's", keep, limit)
 			}
-			if keep != durward.KeepHeadTail && len(got.Tail) != 0 {
+			if keep != durward.KeepLast && keep != durward.KeepHeadTail && len(got.Tail) != 0 {
 				t.Fatalf("head keeps a tail of %d", len(got.Tail))
 			}
 		}
