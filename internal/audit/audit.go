@@ -41,6 +41,8 @@ type Options struct {
 	Keep int
 	Sync Sync
 	Args Args
+	// Leave out what the calls say in these members.
+	Leave Leave
 	// Now gives the time of records. Nil means the clock.
 	Now func() time.Time
 	// Logger receives what went wrong aside from the calls. Nil discards it.
@@ -51,6 +53,9 @@ const (
 	defaultMaxBytes = 10_000_000
 	defaultKeep     = 10
 )
+
+// Leave says what is not to be in any record.
+type Leave struct{ Args, Path, Cwd bool }
 
 // Sync says when records are made to outlive the machine.
 type Sync int

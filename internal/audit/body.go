@@ -51,6 +51,7 @@ func (r Record) body() ([]byte, error) {
 	b.number("durationMs", r.DurationMs)
 	b.number("queueMs", r.QueueMs)
 	b.string("policyHash", r.PolicyHash)
+	b.string("formerPolicyHash", r.FormerPolicyHash)
 	if r.Sandbox != nil {
 		b.member("sandbox")
 		b.text = r.Sandbox.AppendJSON(b.text)

@@ -41,7 +41,7 @@ func anyRecord(t *rapid.T) Record {
 		Door: text("door"), Surface: text("surface"), Caller: text("caller"), Tool: durward.ToolID(text("tool")),
 		Decision: text("decision"), Rule: text("rule"), Where: text("where"), Code: durward.Reason(text("code")),
 		Path: text("path"), Cwd: text("cwd"), CommandID: text("commandId"), SHA256: text("sha256"), Cause: text("cause"),
-		PolicyHash: text("policyHash"), Signal: rapid.IntRange(0, 64).Draw(t, "signal"),
+		PolicyHash: text("policyHash"), FormerPolicyHash: text("formerPolicyHash"), Signal: rapid.IntRange(0, 64).Draw(t, "signal"),
 		Args: rapid.SliceOfN(word, 0, 3).Draw(t, "args"),
 	}
 	if rapid.Bool().Draw(t, "ended") {

@@ -39,8 +39,17 @@ func (l *Log) describe(phase Phase, c durward.Call, d durward.Decision) Record {
 		Phase: phase, ReqID: durward.CallID(cut(string(c.ID))), ClientID: cut(c.ClientID), TraceID: c.Trace.ID(),
 		Door: cut(c.Door), Surface: cut(c.Surface), Caller: cut(c.Caller.Name), Tool: durward.ToolID(cut(string(c.Tool))),
 		Decision: "deny", Rule: cut(d.Rule), Where: cut(durward.Position{File: d.Where.File, Line: d.Where.Line}.String()),
-		Code: d.Code, Path: cut(c.Path), Cwd: cut(c.Dir), CommandID: cut(c.CommandID),
-		Args: l.arguments(c), PolicyHash: cut(d.PolicyHash),
+		Code: d.Code, CommandID: cut(c.CommandID), PolicyHash: cut(d.PolicyHash),
+	}
+	leave := l.options.Leave
+	if !leave.Args {
+		r.Args = l.arguments(c)
+	}
+	if !leave.Path {
+		r.Path = cut(c.Path)
+	}
+	if !leave.Cwd {
+		r.Cwd = cut(c.Dir)
 	}
 	if d.Allow {
 		r.Decision, r.Code, r.Limits = "allow", "", limitsOf(d.Grant.Limits)

@@ -168,6 +168,33 @@ func TestRecordsToTheByte(t *testing.T) {
 	verified(t, dir)
 }
 
+// What is to be left out of records is in none, and the rest is.
+func TestLeave(t *testing.T) {
+	const secret = "hidden"
+	c := durward.Call{ID: "1", Tool: "fs.read", Path: secret + "/path", Dir: secret + "/dir", Argv: []string{secret + " argument"}, CommandID: "ls"}
+	for _, tt := range []struct {
+		leave Leave
+		gone  string
+	}{
+		{Leave{}, ""}, {Leave{Args: true}, "args"}, {Leave{Path: true}, "path"}, {Leave{Cwd: true}, "cwd"},
+	} {
+		dir := private(t)
+		l := opened(t, dir, Options{Leave: tt.leave})
+		must(t, l.Deny(c, durward.Decision{}))
+		must(t, l.Intent(c, durward.Decision{Allow: true}))
+		must(t, l.Explained(c, durward.Decision{Allow: true}))
+		must(t, l.Outcome(c, durward.Decision{Allow: true}, durward.Result{}, nil))
+		for _, line := range linesOf(t, l.File()) {
+			for _, member := range []string{"args", "path", "cwd", "commandId"} {
+				if there := strings.Contains(line, `"`+member+`":`); there != (member != tt.gone) {
+					t.Errorf("%+v: %s is there: %t: %s", tt.leave, member, there, line)
+				}
+			}
+		}
+		verified(t, dir)
+	}
+}
+
 func TestOutcomeOfEachEnd(t *testing.T) {
 	printed := durward.Result{Stdout: durward.Capture{Head: []byte("ab"), Total: 10}, Signal: 9}
 	for _, test := range []struct {

@@ -66,11 +66,14 @@ type Record struct {
 	TimedOut  *bool  `json:"timedOut,omitempty"`
 	Truncated *bool  `json:"truncated,omitempty"`
 	// Cause is a [durward.Outcome] in an outcome, and the kind of an event.
-	Cause      string          `json:"cause,omitempty"`
-	DurationMs *int64          `json:"durationMs,omitempty"`
-	QueueMs    *int64          `json:"queueMs,omitempty"`
-	PolicyHash string          `json:"policyHash,omitempty"`
-	Sandbox    *durward.Report `json:"sandbox,omitempty"`
+	Cause      string `json:"cause,omitempty"`
+	DurationMs *int64 `json:"durationMs,omitempty"`
+	QueueMs    *int64 `json:"queueMs,omitempty"`
+	PolicyHash string `json:"policyHash,omitempty"`
+	// FormerPolicyHash is that of the policy which another one took the place of, in an
+	// event of kind "policy.reload".
+	FormerPolicyHash string          `json:"formerPolicyHash,omitempty"`
+	Sandbox          *durward.Report `json:"sandbox,omitempty"`
 	// Network says where a command with an allowlist went. What it was refused is in
 	// events before that, too: "network.refused", with the host and port, the rule, and how
 	// often. One without host and rule counts what was refused beside the list.

@@ -52,10 +52,17 @@ func (l *Log) Refused(c durward.Call, d durward.Decision, to durward.Contact) er
 	return l.write(r, 0)
 }
 
+// Explained records that a call was not made, but asked about.
+func (l *Log) Explained(c durward.Call, d durward.Decision) error {
+	r := l.describe(Event, c, d)
+	r.Cause = "policy.explain"
+	return l.write(r, 0)
+}
+
 // Event records what is not a call, such as "policy.reload". It fills the place, the
-// time, the phase and the cause of r.
+// time, the phase and the cause of r; what r says is cut like that of calls.
 func (l *Log) Event(kind string, r Record) error {
-	r.Phase, r.Cause = Event, cut(kind)
+	r.Phase, r.Cause, r.Where = Event, cut(kind), cut(r.Where)
 	return l.write(r, 0)
 }
 

@@ -55,10 +55,19 @@ func (p *program) openPolicyLog(policy *mcppolicy.Policy, logger *slog.Logger) (
 		return nil, unwritable(err)
 	}
 	o := audit.Options{
-		File: policy.LogFile, MaxBytes: logging.MaxBytes.Value, Keep: int(logging.Keep.Value), Logger: logger,
+		File: policy.LogFile, MaxBytes: logging.MaxBytes.Value, Keep: int(logging.Keep.Value), Logger: logger, Leave: leaveOf(policy),
 	}
 	log, err := audit.Open(dir, o)
 	return log, unwritable(err)
+}
+
+// leaveOf gives what the policy wants to be in no record. The values of variables and
+// standard input are in none anyway.
+func leaveOf(policy *mcppolicy.Policy) audit.Leave {
+	redacts := func(member string) bool {
+		return slices.ContainsFunc(policy.Document.Logging.Redact.Value, func(t mcppolicy.Text) bool { return t.Value == member })
+	}
+	return audit.Leave{Args: redacts("args"), Path: redacts("path"), Cwd: redacts("cwd")}
 }
 
 // mcpLogger tells on standard error what the command line or else the policy wants to know.
