@@ -59,6 +59,10 @@ type Call struct {
 	// Captured, if set, is told how many bytes a command has printed so far, now and
 	// then and from any goroutine, until the call has ended. It does not block.
 	Captured func(bytes int64)
+
+	// Explain, if set, is told each step of an engine that prepares the call, in their
+	// order and before it is prepared. The step that refuses may be missing.
+	Explain func(Step)
 }
 
 // An Ask narrows a grant for one call. Its zero value asks for nothing.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/durward/durward/internal/door/mcp"
+	"github.com/durward/durward/internal/mcppolicy"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -18,7 +20,7 @@ import (
 type mcpServing struct {
 	*program
 	file, level, names, profile string
-	strict                      bool
+	strict, reload, resources   bool
 }
 
 func (p *program) mcpCommand() *cobra.Command {
@@ -29,7 +31,8 @@ func (p *program) mcpCommand() *cobra.Command {
 		Long: `Answers JSON-RPC on standard input and output: fs.read, fs.write and cmd.run, as methods of
 their own and as tools of the Model Context Protocol. What may be read, written and run stands in
 FILE (docs/policy.md). Nothing but answers goes to standard output. When the input ends, or on
-SIGTERM, calls that run have five seconds to end.`,
+SIGTERM, calls that run have five seconds to end. With --reload the policy is read anew on SIGHUP;
+calls in flight keep the one they began under.`,
 		Example: `  durward mcp --config examples/policy.quickstart.yaml
   printf '{"jsonrpc":"2.0","id":1,"method":"ping"}\n' | durward mcp --config examples/policy.quickstart.yaml`,
 		Args: exactly(0),
@@ -47,6 +50,8 @@ SIGTERM, calls that run have five seconds to end.`,
 	f.StringVar(&x.names, "tool-names", "plain", "advertise the tools by `NAMES`: plain (fs_read) or dotted (fs.read)")
 	f.StringVar(&x.profile, "profile", "", "serve what the profile `NAME` of the policy leaves")
 	f.BoolVar(&x.strict, "strict", false, "refuse a policy that others may write")
+	f.BoolVar(&x.reload, "reload", false, "read the policy anew on SIGHUP; one with a mistake changes nothing")
+	f.BoolVar(&x.resources, "resources", false, "offer the list of commands and a summary of the policy to be read")
 	f.Bool("stdio", true, "talk on standard input and output (there is no other way)")
 	return cmd
 }
@@ -56,21 +61,16 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	if x.names != "plain" && x.names != "dotted" {
 		return usageError("use plain or dotted", "--tool-names: there are no names %q", x.names)
 	}
-	policy, err := x.loadMCPPolicy(x.file, x.strict)
+	policy, err := x.load()
 	if err != nil {
 		return err
 	}
 	x.noteWarnings(policy)
-	if x.profile != "" {
-		if policy, err = policy.Narrow(x.profile); err != nil {
-			return err
-		}
-	}
 	logger, err := x.mcpLogger(policy)
 	if err != nil {
 		return err
 	}
-	h, err := x.openMCP(policy, logger)
+	served, err := x.openServed(policy, logger)
 	if err != nil {
 		return err
 	}
@@ -78,10 +78,26 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	probing.Go(func() { sandbox.Probe() }) // kept by the engine; the first answer does not wait for it
 	ctx, signals := catchSignals(ctx, os.Interrupt, syscall.SIGTERM)
 	defer signals.stop()
-	surface := surfaceOf(policy, x.names == "dotted")
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP) // does not end us in any case
+	defer signal.Stop(again)
+	unfollow := func() {}
+	if x.reload {
+		unfollow = served.follow(again)
+	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Runtime: h, Surface: func() mcp.Surface { return surface }, Version: x.version, Caller: x.caller(), Logger: logger,
+		Runtime: served, Surface: served.surface, Changed: served.changed, Version: x.version, Caller: x.caller(), Logger: logger,
 	}, in, x.stdout)
+	unfollow()
 	probing.Wait()
-	return errors.Join(err, h.close())
+	return errors.Join(err, served.close())
+}
+
+// load reads the policy as the flags want it.
+func (x *mcpServing) load() (*mcppolicy.Policy, error) {
+	policy, err := x.loadMCPPolicy(x.file, x.strict)
+	if err != nil || x.profile == "" {
+		return policy, err
+	}
+	return policy.Narrow(x.profile)
 }

@@ -3,9 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
-	"log/slog"
 
-	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/door/mcp"
 	"github.com/durward/durward/internal/engine/command"
@@ -19,74 +18,65 @@ import (
 	"github.com/durward/durward/internal/source/catalog"
 )
 
-// An mcpHouse is a runtime under a policy.yaml, with all that stands behind it.
-type mcpHouse struct {
-	*core.Runtime
-	guard    *pathguard.Guard
+// mcpEngines are what calls run by, whatever the policy.
+type mcpEngines struct {
 	keeper   *confined.Keeper
 	programs *process.Engine
-	log      *audit.Log
-	program  *program
 }
 
-// openMCP builds the house of a policy, with the log that it names.
-func (p *program) openMCP(policy *mcppolicy.Policy, logger *slog.Logger) (*mcpHouse, error) {
+func newMCPEngines() mcpEngines {
+	return mcpEngines{confined.New(), process.New(process.Options{Warm: true})}
+}
+
+func (e mcpEngines) close() error { return errors.Join(e.programs.Close(), e.keeper.Close()) }
+
+// An mcpHouse is a runtime under a policy.yaml. It uses engines and a log, and owns
+// neither.
+type mcpHouse struct {
+	*core.Runtime
+	policy *mcppolicy.Policy
+	tools  *catalog.Catalog
+	guard  *pathguard.Guard
+}
+
+// openMCP builds the house of a policy.
+func (p *program) openMCP(policy *mcppolicy.Policy, engines mcpEngines, recorder core.Recorder) (*mcpHouse, error) {
 	start, err := p.dir()
 	if err != nil {
 		return nil, err
 	}
-	h := &mcpHouse{program: p, keeper: confined.New(), programs: process.New(process.Options{Warm: true})}
-	h.guard, err = pathguard.Open(rootsOf(policy), guardOptions(policy, start))
-	if err == nil {
-		h.log, err = p.openPolicyLog(policy, logger)
-	}
-	if err == nil {
-		err = h.build(policy)
-	}
+	guard, err := pathguard.Open(rootsOf(policy), guardOptions(policy, start))
 	if err != nil {
-		return nil, errors.Join(err, h.free())
+		return nil, err
 	}
-	return h, nil
-}
-
-func (h *mcpHouse) build(policy *mcppolicy.Policy) error {
-	tools := catalog.New(policy, catalog.Specs{
-		Read:  file.Spec{Guard: h.guard, MaxReadBytes: policy.Document.Limits.MaxReadBytes.Value},
-		Write: file.Spec{Guard: h.guard, Writes: true},
+	h := &mcpHouse{policy: policy, guard: guard}
+	h.tools = catalog.New(policy, catalog.Specs{
+		Read:  file.Spec{Guard: guard, MaxReadBytes: policy.Document.Limits.MaxReadBytes.Value},
+		Write: file.Spec{Guard: guard, Writes: true},
 		Run: command.Spec{
-			Guard: h.guard, Find: func(id string) (command.Command, error) { return commandOf(policy, id) },
+			Guard: guard, Find: func(id string) (command.Command, error) { return commandOf(policy, id) },
 			Slots: command.NewSlots(policy.Document.Limits.MaxCmdConcurrency.Value),
 		},
 	})
-	var err error
 	h.Runtime, err = core.New(core.Options{
-		Source: tools, Policy: tools, Recorder: h.log, MaxConcurrent: mostMCPCalls, MaxQueue: mostMCPCalls,
+		Source: h.tools, Policy: h.tools, Recorder: recorder, MaxConcurrent: mostMCPCalls, MaxQueue: mostMCPCalls,
 		Engines: map[string]core.Engine{
-			catalog.FileEngine: file.New(h.keeper), catalog.CommandEngine: &command.Engine{Programs: h.programs},
+			catalog.FileEngine: file.New(engines.keeper), catalog.CommandEngine: &command.Engine{Programs: engines.programs},
 		},
 	})
-	return err
+	if err != nil {
+		return nil, errors.Join(err, guard.Close())
+	}
+	return h, nil
 }
 
 // mostMCPCalls bounds the calls at once; commands have slots of their own beside.
 const mostMCPCalls = 1024
 
-// close waits for the calls in flight and frees everything.
+// close waits for the calls in flight and frees what is the house's own.
 func (h *mcpHouse) close() error {
 	h.Shutdown(context.Background())
-	h.program.idle = true
-	return h.free()
-}
-
-func (h *mcpHouse) free() error {
-	err := errors.Join(h.programs.Close(), h.keeper.Close())
-	if h.guard != nil {
-		err = errors.Join(err, h.guard.Close())
-	}
-	if h.log != nil {
-		err = errors.Join(err, h.log.Close())
-	}
-	return err
+	return h.guard.Close()
 }
 
 func rootsOf(p *mcppolicy.Policy) []string {
@@ -123,12 +113,15 @@ func commandOf(p *mcppolicy.Policy, id string) (command.Command, error) {
 		Program: known.Exec, Timeout: known.Timeout, Argv: known.Argv,
 		Dir:   command.Directory{Within: known.Entry.CwdPolicy.Value == "withinRoot", Fixed: known.Dir},
 		Judge: func(args []string, scope func(string) error) error { return known.Judge(args, scope) },
+		Explain: func(args []string, scope func(string) error) ([]durward.Step, error) {
+			return known.Explain(args, scope)
+		},
 	}, nil
 }
 
 // surfaceOf is what clients are shown of a policy.
-func surfaceOf(p *mcppolicy.Policy, dotted bool) mcp.Surface {
-	s := mcp.Surface{PolicyHash: p.Hash, Dotted: dotted}
+func surfaceOf(p *mcppolicy.Policy) mcp.Surface {
+	s := mcp.Surface{PolicyHash: p.Hash, Summary: p.Summary()}
 	for _, c := range p.Commands {
 		shown := mcp.Command{
 			ID: c.ID, Description: c.Entry.Description.Value, CWDPolicy: c.Entry.CwdPolicy.Value,

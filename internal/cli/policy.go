@@ -15,7 +15,7 @@ func (p *program) policyCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "policy", Short: "check, show and change what MCP clients may do",
 		Example: "  durward policy validate\n  durward policy show",
-	}, p.validateCommand(), p.showPolicyCommand(), p.schemaCommand(), p.editPolicyCommand(), p.addRootCommand(), p.removeRootCommand())
+	}, p.validateCommand(), p.showPolicyCommand(), p.schemaCommand(), p.explainPolicyCommand(), p.editPolicyCommand(), p.addRootCommand(), p.removeRootCommand())
 }
 
 type validateData struct {

@@ -16,9 +16,12 @@ import (
 
 // A preview is all that can be told of a call that is not run.
 type preview struct {
-	policy.Explanation // its decision is that of all stages
-	argv               []string
+	policy.Explanation            // its decision is that of all stages
+	what               string     // would run
+	program            string     // as it was written
 	refusal            error      // nil where it would run
+	answer             string     // what a client is told; empty where there is none
+	trace              string     // empty where nothing is on record
 	plan               *core.Plan // nil where it would not
 }
 
@@ -58,31 +61,37 @@ func (x *execution) foresee(ctx context.Context) (v preview, err error) {
 	if err != nil {
 		return v, err
 	}
-	v = preview{Explanation: x.policy.Explain(x.call, tool), argv: x.argv, refusal: seen.Refusal, plan: seen.Plan}
-	v.settle(seen.Decision)
+	v = preview{
+		Explanation: x.policy.Explain(x.call, tool), what: commandLine(x.argv), refusal: seen.Refusal, plan: seen.Plan,
+	}
+	if len(x.argv) > 0 {
+		v.program = x.argv[0]
+	}
+	v.settle(seen)
 	return v, nil
 }
 
 // settle puts the decision of all stages in the place of the policy's. What the policy
-// would have allowed was refused when the call was prepared: by a rule of its own, or by
-// what was found there.
-func (v *preview) settle(d durward.Decision) {
+// would have allowed may be refused when the call is prepared: by a rule of its own, or by
+// what is found there.
+func (v *preview) settle(seen core.Preview) {
 	byPolicy := !v.Decision.Allow
-	v.Decision = d
-	if d.Allow || byPolicy {
+	v.Decision = seen.Decision
+	if byPolicy {
 		return
 	}
-	if e := durward.AsError(v.refusal); e == nil || e.Rule == "" {
-		v.Decision.Rule, v.Decision.Where = "prepare", durward.Position{}
+	v.Steps = append(v.Steps, seen.Steps...)
+	if !seen.Decision.Allow {
+		i := slices.IndexFunc(v.Steps, func(s durward.Step) bool { return s.Verdict == durward.Refused })
+		v.Decision.Rule, v.Decision.Where = v.Steps[i].Rule, v.Steps[i].Where
 	}
-	v.Steps = append(v.Steps, policy.Step{Rule: v.Decision.Rule, Where: v.Decision.Where, Verdict: policy.Refused, Note: d.Reason})
 }
 
-func (x *execution) printPreview(v preview) error {
-	if x.json {
-		return x.print(v.data())
+func (p *program) printPreview(v preview) error {
+	if p.json {
+		return p.print(v.data())
 	}
-	_, err := fmt.Fprint(x.stdout, safetext.Lines(v.String()))
+	_, err := fmt.Fprint(p.stdout, safetext.Lines(v.String()))
 	return err
 }
 
@@ -93,7 +102,14 @@ func (v preview) String() string {
 	if !v.Decision.Allow {
 		would = "would not run"
 	}
-	fmt.Fprintf(&b, "%s: %s\n%s", would, commandLine(v.argv), v.Explanation)
+	fmt.Fprintf(&b, "%s: %s\n", would, v.what)
+	if v.answer != "" {
+		fmt.Fprintf(&b, "a client is told: %s\n", v.answer)
+	}
+	if v.trace != "" {
+		fmt.Fprintf(&b, "trace %s\n", v.trace)
+	}
+	b.WriteString(v.Explanation.String())
 	if v.plan == nil {
 		return b.String()
 	}
@@ -126,7 +142,7 @@ func (v preview) held() []string {
 	for _, passed := range v.plan.Passed {
 		lines = append(lines, fmt.Sprintf("not level %d: %s", passed.Level.Number(), passed.Why))
 	}
-	lines = append(lines, "program: "+v.argv[0]+leadsTo(v.argv[0], v.plan.Program), "directory: "+v.plan.Dir, "user: "+userOf(r.Identity))
+	lines = append(lines, "program: "+v.program+leadsTo(v.program, v.plan.Program), "directory: "+v.plan.Dir, "user: "+userOf(r.Identity))
 	for _, g := range durward.Guarantees() {
 		lines = append(lines, fmt.Sprintf("%s: %s", g, holderOf(r.Guarantees[g])))
 	}
@@ -165,6 +181,8 @@ func holderOf(h durward.Held) string {
 // previewData is the same for a script.
 type previewData struct {
 	DryRun   bool          `json:"dry_run"`
+	Answer   string        `json:"answer,omitempty"`
+	TraceID  string        `json:"trace_id,omitempty"`
 	Decision *decisionData `json:"decision"`
 	Rules    []ruleData    `json:"rules"`
 	Paths    []pathData    `json:"paths,omitempty"`
@@ -178,10 +196,10 @@ type previewData struct {
 }
 
 type ruleData struct {
-	Rule    string         `json:"rule"`
-	Where   string         `json:"where,omitempty"`
-	Verdict policy.Verdict `json:"verdict"`
-	Note    string         `json:"note,omitempty"`
+	Rule    string          `json:"rule"`
+	Where   string          `json:"where,omitempty"`
+	Verdict durward.Verdict `json:"verdict"`
+	Note    string          `json:"note,omitempty"`
 }
 
 // pathData is a path of the policy; without a physical one it is missing.
@@ -216,7 +234,7 @@ type passedData struct {
 }
 
 func (v preview) data() previewData {
-	data := previewData{DryRun: true, Decision: decisionOf(v.Decision)}
+	data := previewData{DryRun: true, Answer: v.answer, TraceID: v.trace, Decision: decisionOf(v.Decision)}
 	for _, s := range v.Steps {
 		data.Rules = append(data.Rules, ruleData{s.Rule, s.Where.String(), s.Verdict, s.Note})
 	}

@@ -9,9 +9,13 @@ import (
 
 // A Preview is what would become of a call.
 type Preview struct {
+	// Call is the call with its id and its trace.
+	Call     durward.Call
 	Decision durward.Decision
 	// Refusal is the error that the call would end with; nil where it would run.
 	Refusal error
+	// Steps are those of preparing the call. Where that refused, the last one says so.
+	Steps []durward.Step
 	// Plan is nil for a denial, and where the engine has none to show.
 	Plan *Plan
 }
@@ -38,13 +42,34 @@ type PassedLevel struct {
 // Preview takes a call as far as prepare and says what would become of it. Nothing is run
 // and nothing is recorded.
 func (r *Runtime) Preview(ctx context.Context, c durward.Call) (Preview, error) {
+	var p Preview
+	c.Explain = func(s durward.Step) { p.Steps = append(p.Steps, s) }
 	j := r.newJob(ctx, c)
 	defer func() { j.cancel() }()
-	if err := j.decide(); err != nil {
-		return Preview{Decision: j.refusal(err), Refusal: err}, nil
+	p.Call = j.call
+	if p.Refusal = j.decide(); p.Refusal != nil {
+		p.Decision = j.refusal(p.Refusal)
+		if j.decision.Allow {
+			p.refuse()
+		}
+		return p, nil
 	}
+	p.Decision = j.decision
 	plan, err := j.plan()
-	return Preview{Decision: j.decision, Plan: plan}, errors.Join(err, j.close())
+	p.Plan = plan
+	return p, errors.Join(err, j.close())
+}
+
+// refuse adds the step that refused, unless who prepared the call told it.
+func (p *Preview) refuse() {
+	if n := len(p.Steps); n > 0 && p.Steps[n-1].Verdict != durward.Passed {
+		return
+	}
+	s := durward.Step{Rule: "prepare", Verdict: durward.Refused, Note: p.Decision.Reason}
+	if e := durward.AsError(p.Refusal); e != nil && e.Rule != "" {
+		s.Rule, s.Where = e.Rule, e.Where
+	}
+	p.Steps = append(p.Steps, s)
 }
 
 // plan asks who prepared the call what running it would do.

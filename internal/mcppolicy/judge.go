@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/policy"
 )
 
 const op = "cmd.run"
@@ -53,7 +52,7 @@ func (c *Command) Judge(args []string, scope Scope) error {
 }
 
 // Explain judges like [Command.Judge], by the same steps, and tells all of them.
-func (c *Command) Explain(args []string, scope Scope) ([]policy.Step, error) {
+func (c *Command) Explain(args []string, scope Scope) ([]durward.Step, error) {
 	j := &judging{cmd: c, args: args, scope: scope, explain: true}
 	err := j.judge()
 	return j.steps, err
@@ -65,7 +64,7 @@ type judging struct {
 	args    []string
 	scope   Scope
 	explain bool
-	steps   []policy.Step // kept if explain is set
+	steps   []durward.Step // kept if explain is set
 }
 
 func (j *judging) judge() error {
@@ -190,14 +189,14 @@ func (j *judging) accept(i int, rule string, at durward.Position, note string) e
 }
 
 func (j *judging) pass(rule string, at durward.Position, note string) {
-	j.steps = append(j.steps, policy.Step{Rule: j.cmd.rule(rule), Where: j.place(at), Verdict: policy.Passed, Note: note})
+	j.steps = append(j.steps, durward.Step{Rule: j.cmd.rule(rule), Where: j.place(at), Verdict: durward.Passed, Note: note})
 }
 
 // refuse makes the error of a rule; at are the places it may have been written at.
 func (j *judging) refuse(rule string, cause *ArgError, reason durward.Reason, hint string, at ...durward.Position) error {
 	where := j.place(at...)
 	if j.explain {
-		j.steps = append(j.steps, policy.Step{Rule: j.cmd.rule(rule), Where: where, Verdict: policy.Refused, Note: cause.Error()})
+		j.steps = append(j.steps, durward.Step{Rule: j.cmd.rule(rule), Where: where, Verdict: durward.Refused, Note: cause.Error()})
 	}
 	detail := durward.Detail{Limit: cause.limit, Actual: cause.actual, Err: cause}
 	if cause.Index >= 0 {
@@ -209,7 +208,7 @@ func (j *judging) refuse(rule string, cause *ArgError, reason durward.Reason, hi
 // unreached notes the arguments behind one that was refused.
 func (j *judging) unreached(from int) {
 	for i := from; i < len(j.args) && j.explain; i++ {
-		j.steps = append(j.steps, policy.Step{Rule: j.cmd.rule("args"), Where: j.place(), Verdict: policy.Unreached, Note: fmt.Sprintf("argument %d", i)})
+		j.steps = append(j.steps, durward.Step{Rule: j.cmd.rule("args"), Where: j.place(), Verdict: durward.Unreached, Note: fmt.Sprintf("argument %d", i)})
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/mcppolicy"
-	"github.com/durward/durward/internal/policy"
 )
 
 const judged = home + `commands:
@@ -123,7 +122,7 @@ func TestWhichPatternsAdmitOptions(t *testing.T) {
 			continue
 		}
 		steps, _ := c.Explain([]string{example}, anywhere)
-		got := slices.ContainsFunc(steps, func(s policy.Step) bool { return s.Rule == "commands.c.args.patterns[0]" })
+		got := slices.ContainsFunc(steps, func(s durward.Step) bool { return s.Rule == "commands.c.args.patterns[0]" })
 		if got != want || example == "" {
 			t.Errorf("%q admits options: %v", text, got)
 		}

@@ -34,6 +34,40 @@ type CommandView struct {
 	Where    string `json:"where"`
 }
 
+// A summary is what a client may know of a policy.
+type summary struct {
+	PolicyHash    string         `json:"policyHash"`
+	DenyNetworkFS bool           `json:"denyNetworkFS"`
+	AllowedRoots  []string       `json:"allowedRoots"`
+	WriteRules    []summaryWrite `json:"writeRules"`
+	MaxReadBytes  int64          `json:"maxReadBytes"`
+	MaxCommands   int64          `json:"maxCmdConcurrency"`
+}
+
+type summaryWrite struct {
+	Path            string `json:"path"`
+	Recursive       bool   `json:"recursive"`
+	MaxFileBytes    int64  `json:"maxFileBytes"`
+	CreateIfMissing bool   `json:"createIfMissing"`
+}
+
+// Summary tells, as a JSON object, what a client may know of the policy: its hash, and
+// what may be read and written, as it was written. No program or variable is in it.
+func (p *Policy) Summary() json.RawMessage {
+	s := summary{
+		PolicyHash: p.Hash, DenyNetworkFS: p.Document.DenyNetworkFS.Value, AllowedRoots: []string{}, WriteRules: []summaryWrite{},
+		MaxReadBytes: p.Document.Limits.MaxReadBytes.Value, MaxCommands: p.Document.Limits.MaxCmdConcurrency.Value,
+	}
+	for _, r := range p.Roots {
+		s.AllowedRoots = append(s.AllowedRoots, r.Written)
+	}
+	for _, r := range p.WriteRules {
+		s.WriteRules = append(s.WriteRules, summaryWrite{r.Written, r.Recursive, r.MaxFileBytes, r.CreateIfMissing})
+	}
+	text, _ := json.Marshal(s) // strings and numbers
+	return text
+}
+
 // View shows the policy.
 func (p *Policy) View() View {
 	text, _ := canonical(p.Document.fields()) // was hashed

@@ -40,8 +40,7 @@ func (g *Guard) leadsInside(full string) bool {
 		e := w.end()
 		w.close()
 		if err != errChanged {
-			_, ok := g.rootOf(e.path)
-			return ok && (err == nil || absent(err) && !e.dotted)
+			return g.rootOf(e.path) >= 0 && (err == nil || absent(err) && !e.dotted)
 		}
 	}
 	return false

@@ -42,12 +42,13 @@ func (e end) isFile() bool { return e.missing == 0 && e.mode.IsRegular() }
 // A place is an end within a root. It is held until it is closed.
 type place struct {
 	end
-	root *fsroot.Root
-	name string // of path in root
-	way  *walk
+	number int // of root; negative without one
+	root   *fsroot.Root
+	name   string // of path in root
+	way    *walk
 }
 
-func (p *place) close() { p.way.close() }
+func (p place) close() { p.way.close() }
 
 // dir names the innermost directory around the place that is there.
 func (p *place) dir() string {
@@ -63,35 +64,46 @@ func (g *Guard) find(ctx context.Context, op, path string, l lastLink) (*place, 
 	if err := check(path); err != nil {
 		return nil, err
 	}
-	return waited(ctx, op, func() (*place, error) {
-		w := newWalk(l)
-		p, err := g.inside(op, path, w)
+	p, err := waited(ctx, op, func() (place, error) {
+		p := place{way: newWalk(l), number: -1}
+		err := g.inside(op, path, &p)
 		if err != nil {
-			w.close()
+			p.close()
 		}
 		return p, err
-	}, (*place).close)
-}
-
-func (g *Guard) inside(op, path string, w *walk) (*place, error) {
-	full := g.absolute(path)
-	if !filepath.IsAbs(full) {
-		return nil, outside(op, path)
-	}
-	err := w.along(full)
-	if err == errChanged {
+	}, place.close)
+	g.tellPlace(path, p.end, p.number)
+	if err != nil {
 		return nil, err
 	}
-	e := w.end()
-	r, ok := g.rootOf(e.path)
-	if !ok || err == errMagic {
-		return nil, outside(op, path)
+	return &p, nil
+}
+
+// inside leads a path to its end in p.
+func (g *Guard) inside(op, path string, p *place) error {
+	full := g.absolute(path)
+	if !filepath.IsAbs(full) {
+		return outside(op, path)
+	}
+	err := p.way.along(full)
+	if err == errChanged {
+		return err
+	}
+	p.end = p.way.end()
+	p.number = g.rootOf(p.path)
+	if err == errMagic {
+		p.number = -1
+	}
+	if p.number < 0 {
+		return outside(op, path)
 	}
 	if err != nil {
-		return nil, failed(op, path, err)
+		return failed(op, path, err)
 	}
-	name, _ := fsroot.Below(r.path, e.path)
-	return &place{end: e, root: r.dir, name: name, way: w}, nil
+	r := g.roots[p.number]
+	p.root = r.dir
+	p.name, _ = fsroot.Below(r.path, p.path)
+	return nil
 }
 
 // waited does f, and leaves it to itself when ctx ends first, for there are file systems

@@ -53,7 +53,8 @@ type Options struct {
 type Guard struct {
 	o      Options
 	roots  []root
-	mounts fsroot.MountTable
+	mounts *fsroot.MountTable
+	tell   func(durward.Step) // may be nil
 }
 
 // A root is a directory that is held open, with its physical path.
@@ -65,7 +66,7 @@ type root struct {
 // Open opens the roots, each an absolute path or one that begins with "~". Close it after
 // use.
 func Open(roots []string, o Options) (*Guard, error) {
-	g := &Guard{o: o}
+	g := &Guard{o: o, mounts: &fsroot.MountTable{}}
 	g.o.Rules.NoLinks = true
 	g.o.Zones = slices.Clone(o.Zones)
 	if err := g.open(roots); err != nil {
@@ -96,7 +97,7 @@ func (g *Guard) open(roots []string) error {
 
 // openMounts opens the mount table here: a thread that is held to rules could not.
 func (g *Guard) openMounts() error {
-	g.o.Rules.Mounts = &g.mounts
+	g.o.Rules.Mounts = g.mounts
 	if err := g.mounts.Open(); err != nil {
 		return &durward.Error{
 			Reason: durward.SandboxUnavailable, Op: "roots.open", Rule: "denyNetworkFS",
@@ -158,14 +159,16 @@ func (g *Guard) Close() error {
 	return errors.Join(all...)
 }
 
-// rootOf finds the innermost root around a physical path, the first of equal ones.
-func (g *Guard) rootOf(path string) (found root, ok bool) {
-	for _, r := range g.roots {
-		if fsroot.Contains(r.path, path) && (!ok || len(r.path) > len(found.path)) {
-			found, ok = r, true
+// rootOf finds the innermost root around a physical path, the first of equal ones, by its
+// number. Without one that is negative.
+func (g *Guard) rootOf(path string) int {
+	found := -1
+	for i, r := range g.roots {
+		if fsroot.Contains(r.path, path) && (found < 0 || len(r.path) > len(g.roots[found].path)) {
+			found = i
 		}
 	}
-	return found, ok
+	return found
 }
 
 func invalid(rule, hint, format string, args ...any) error {

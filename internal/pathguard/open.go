@@ -32,6 +32,7 @@ func (g *Guard) OpenFile(ctx context.Context, files Files, path string) (*fsroot
 		if err != nil {
 			return nil, came(op, path, err)
 		}
+		g.passed("file", "is a regular one of %d bytes, and its links and file system meet the rules", f.Info.Size)
 		return f, nil
 	})
 }
@@ -68,6 +69,7 @@ func (g *Guard) openDir(ctx context.Context, files Files, path string) (*os.File
 		if err != nil {
 			return nil, came(op, path, err)
 		}
+		g.passed("directory", "is one, and its file system meets the rules")
 		return dir, nil
 	})
 }

@@ -34,6 +34,7 @@ func (g *Guard) JudgeWrite(ctx context.Context, files Files, path string, size i
 		if err != nil {
 			return none, came(op, path, err)
 		}
+		g.passed("file", "can be %s, with %d bytes", written(t.isFile()), size)
 		return none, dir.Close()
 	})
 	return err
@@ -102,10 +103,12 @@ func (g *Guard) judge(t *target, op, path string, size int64, o WriteOptions) (e
 	if t.missing == 0 && !t.isFile() {
 		return notWritten(t.mode, op, path)
 	}
-	var ok bool
-	if t.zone, ok = g.zoneOf(t.path); !ok {
+	zone := g.zoneOf(t.path)
+	g.tellZone(zone)
+	if zone < 0 {
 		return refused(durward.OutsideZones, op, path, "write within a zone of the policy (writeRules)")
 	}
+	t.zone = g.o.Zones[zone]
 	if size > t.zone.MaxFileBytes {
 		e := refused(durward.MaxFileBytes, op, path, "write less, or raise maxFileBytes of the rule")
 		e.Err = durward.Detail{Limit: t.zone.MaxFileBytes, Actual: size, Err: e.Err}
@@ -122,6 +125,13 @@ func (g *Guard) judge(t *target, op, path string, size int64, o WriteOptions) (e
 		return refused(durward.ParentMissing, op, path, "write to a directory that exists")
 	}
 	return nil
+}
+
+func written(there bool) string {
+	if there {
+		return "replaced"
+	}
+	return "made"
 }
 
 func notWritten(mode fs.FileMode, op, path string) error {

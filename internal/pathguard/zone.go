@@ -31,7 +31,7 @@ func (g *Guard) place(z *Zone) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := g.rootOf(e.path); !ok {
+	if g.rootOf(e.path) < 0 {
 		return invalid(rule, "name a path within an allowed root", "%q is in no root", z.Path)
 	}
 	if e.missing > 0 && !z.CreateIfMissing {
@@ -44,14 +44,16 @@ func (g *Guard) place(z *Zone) error {
 	return nil
 }
 
-// zoneOf finds the zone that decides about a file: the deepest, of equal ones the first.
-func (g *Guard) zoneOf(path string) (found Zone, ok bool) {
-	for _, z := range g.o.Zones {
-		if z.holds(path) && (!ok || depth(z.Path) > depth(found.Path)) {
-			found, ok = z, true
+// zoneOf finds the zone that decides about a file, by its number: the deepest, of equal
+// ones the first. Without one that is negative.
+func (g *Guard) zoneOf(path string) int {
+	found := -1
+	for i, z := range g.o.Zones {
+		if z.holds(path) && (found < 0 || depth(z.Path) > depth(g.o.Zones[found].Path)) {
+			found = i
 		}
 	}
-	return found, ok
+	return found
 }
 
 func (z Zone) holds(path string) bool {

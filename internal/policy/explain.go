@@ -12,30 +12,12 @@ import (
 type Explanation struct {
 	Decision durward.Decision
 	// Steps are all rules in their order; behind the one that refused they are unreached.
-	Steps []Step
+	Steps []durward.Step
 	// Paths are the paths of the policy as written and as they are.
 	Paths []Path
 	// Grant is what the call gets, in words; empty for a denial.
 	Grant []Line
 }
-
-// A Step is what one rule made of a call.
-type Step struct {
-	Rule    string
-	Where   durward.Position
-	Verdict Verdict
-	Note    string
-}
-
-// A Verdict is what a rule says.
-type Verdict string
-
-// The verdicts.
-const (
-	Passed    Verdict = "ok"
-	Refused   Verdict = "denied"
-	Unreached Verdict = "not reached"
-)
 
 // A Line is one member of a grant, in words.
 type Line struct {
@@ -67,7 +49,7 @@ func (p *Policy) Explain(c durward.Call, t durward.Tool) Explanation {
 		e.Steps = append(e.Steps, p.step(r, j, no))
 	})
 	for _, r := range rules[len(e.Steps):] {
-		e.Steps = append(e.Steps, Step{Rule: r.name, Where: p.place(r.name), Verdict: Unreached})
+		e.Steps = append(e.Steps, durward.Step{Rule: r.name, Where: p.place(r.name), Verdict: durward.Unreached})
 	}
 	e.Paths = p.Paths()
 	if e.Decision.Allow {
@@ -76,15 +58,15 @@ func (p *Policy) Explain(c durward.Call, t durward.Tool) Explanation {
 	return e
 }
 
-func (p *Policy) step(r rule, j *judging, no *refusal) Step {
+func (p *Policy) step(r rule, j *judging, no *refusal) durward.Step {
 	if no == nil {
-		return Step{Rule: r.name, Where: p.place(r.name), Verdict: Passed, Note: r.note(j)}
+		return durward.Step{Rule: r.name, Where: p.place(r.name), Verdict: durward.Passed, Note: r.note(j)}
 	}
 	name := no.rule
 	if name == "" {
 		name = r.name
 	}
-	return Step{Rule: name, Where: p.place(name), Verdict: Refused, Note: no.reason}
+	return durward.Step{Rule: name, Where: p.place(name), Verdict: durward.Refused, Note: no.reason}
 }
 
 // lines puts a grant into words, member by member.

@@ -75,25 +75,43 @@ func (s *session) invoke(r request, surface, tool string, input json.RawMessage)
 	if input == nil {
 		input = json.RawMessage("{}")
 	}
-	inv := invocation{input: input, surface: r.surface, call: durward.Call{
-		Door: Name, Surface: surface, Caller: s.Caller, Tool: durward.ToolID(tool),
-	}}
+	inv := invocation{input: input, surface: r.surface}
+	inv.call, inv.bad = callOf(tool, input)
+	inv.call.Surface, inv.call.Caller = surface, s.Caller
 	if r.Kind == jsonrpc.Request {
 		inv.call.ClientID = r.ID.String()
 	}
-	if tool != cmdRun {
-		inv.call.Input, inv.call.Path = input, member(input, "path")
-		return inv
-	}
-	var c toolcall.CmdRun
-	if c, inv.bad = toolcall.DecodeCmdRun(input); inv.bad != nil {
-		inv.call.Input, inv.call.CommandID = input, member(input, "commandId")
-		return inv
-	}
-	inv.call.CommandID, inv.call.Argv = c.CommandID, append([]string{c.CommandID}, c.Args...)
-	inv.call.Dir, inv.call.Env, inv.call.Stdin = c.Dir, c.Env, c.Stdin
-	inv.call.Ask.Limits.Wall = c.Timeout
 	return inv
+}
+
+// NewCall makes the call that a client makes by naming a tool, in either way, and by input,
+// a JSON object. Where there is no such tool it gives false. An object that the tool cannot
+// take makes a call that is refused.
+func NewCall(tool string, input json.RawMessage) (durward.Call, bool) {
+	name := toolNamed(tool)
+	if name == "" {
+		return durward.Call{}, false
+	}
+	c, _ := callOf(name, input) // the core refuses it, too
+	return c, true
+}
+
+// callOf makes a call. With an error its input is not what the tool takes.
+func callOf(tool string, input json.RawMessage) (durward.Call, error) {
+	c := durward.Call{Door: Name, Tool: durward.ToolID(tool)}
+	if tool != cmdRun {
+		c.Input, c.Path = input, member(input, "path")
+		return c, nil
+	}
+	run, err := toolcall.DecodeCmdRun(input)
+	if err != nil {
+		c.Input, c.CommandID = input, member(input, "commandId")
+		return c, err
+	}
+	c.CommandID, c.Argv = run.CommandID, append([]string{run.CommandID}, run.Args...)
+	c.Dir, c.Env, c.Stdin = run.Dir, run.Env, run.Stdin
+	c.Ask.Limits.Wall = run.Timeout
+	return c, nil
 }
 
 // member gives what a member of an object says, if it is a string.

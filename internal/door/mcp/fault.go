@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/durward/durward"
@@ -143,6 +144,16 @@ func meaning(r durward.Result, err error) (code word, rule string) {
 		return timeout, "concurrency"
 	}
 	return e.code, e.rule
+}
+
+// AnswerTo gives what a client is told that an error is, "POLICY_DENY (outsideAllowedRoots)",
+// where a call ends with it before it has run.
+func AnswerTo(err error) string {
+	code, rule := meaning(durward.Result{}, err)
+	if rule == "" {
+		return string(code)
+	}
+	return fmt.Sprintf("%s (%s)", code, rule)
 }
 
 // told are the reasons whose causes are made for the caller: they name a member of the

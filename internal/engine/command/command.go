@@ -41,6 +41,8 @@ type Command struct {
 	// Judge tells whether it may be run with these arguments. It asks scope about those
 	// that name paths.
 	Judge func(args []string, scope func(path string) error) error
+	// Explain judges in the same way and gives all of the steps.
+	Explain func(args []string, scope func(path string) error) ([]durward.Step, error)
 	// Argv gives all that comes behind the name of the program.
 	Argv func(args []string) []string
 	// Timeout is how long it may run, and how long it may wait for a slot before.
@@ -79,13 +81,14 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 	if err != nil {
 		return nil, err
 	}
+	s.Guard = s.Guard.Explaining(c.Explain)
 	dir, err := s.open(ctx, cmd.Dir, c.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	args := c.Argv[1:]
-	if err := cmd.Judge(args, s.scope(ctx, dir)); err != nil {
+	if err := cmd.judge(args, s.scope(ctx, dir), c.Explain); err != nil {
 		return nil, err
 	}
 	c.Argv = slices.Concat([]string{cmd.Program}, cmd.Argv(args))
@@ -99,6 +102,18 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 		return nil, err
 	}
 	return prepared{Prepared: p, slots: s.Slots, timeout: cmd.Timeout}, nil
+}
+
+// judge tells its steps, too, where somebody wants to hear them.
+func (c Command) judge(args []string, scope func(string) error, tell func(durward.Step)) error {
+	if tell == nil {
+		return c.Judge(args, scope)
+	}
+	steps, err := c.Explain(args, scope)
+	for _, s := range steps {
+		tell(s)
+	}
+	return err
 }
 
 // scope judges an argument that names a path from the working directory.

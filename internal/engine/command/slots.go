@@ -47,6 +47,14 @@ func (p prepared) Run(ctx context.Context) (durward.Result, error) {
 	return p.Prepared.Run(ctx)
 }
 
+// Plan passes it on; without one there is nothing to tell.
+func (p prepared) Plan(ctx context.Context) core.Plan {
+	if planner, ok := p.Prepared.(core.Planner); ok {
+		return planner.Plan(ctx)
+	}
+	return core.Plan{}
+}
+
 // OnRefused passes it on.
 func (p prepared) OnRefused(tell func(to durward.Contact)) {
 	if refuser, ok := p.Prepared.(core.Refuser); ok {

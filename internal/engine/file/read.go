@@ -50,7 +50,7 @@ func (e *Engine) prepareRead(ctx context.Context, spec Spec, c durward.Call, g d
 		return nil, err
 	}
 	r.report = access.Report()
-	if r.file, err = spec.Guard.OpenFile(ctx, access, r.path); err != nil {
+	if r.file, err = spec.Guard.Explaining(c.Explain).OpenFile(ctx, access, r.path); err != nil {
 		return nil, err
 	}
 	reach := spec.MaxReadBytes

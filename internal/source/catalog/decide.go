@@ -46,9 +46,12 @@ func allowed(rule string, where durward.Position, g durward.Grant) durward.Decis
 
 // refusal gives an error of the policy the form of a decision.
 func refusal(err error) durward.Decision {
-	d := durward.Decision{Code: durward.ReasonOf(err), Reason: err.Error(), Detail: durward.DetailOf(err)}
+	d := durward.Decision{Rule: "call.input", Code: durward.ReasonOf(err), Reason: err.Error(), Detail: durward.DetailOf(err)}
 	if e := durward.AsError(err); e != nil {
-		d.Rule, d.Where, d.Remedy = e.Rule, e.Where, e.Hint
+		d.Remedy = e.Hint
+		if e.Rule != "" {
+			d.Rule, d.Where = e.Rule, e.Where
+		}
 		if e.Err != nil {
 			d.Reason = e.Err.Error()
 		}

@@ -24,8 +24,7 @@ func entriesOf(p *mcppolicy.Policy) map[string]*entry {
 	return entries
 }
 
-// grant decides what a call of a command gets. What is asked for beyond the policy's own
-// time is no refusal: the shorter of the two counts.
+// grant decides what a call of a command gets.
 func (e *entry) grant(c durward.Call, t durward.Tool) (durward.Decision, error) {
 	env, err := e.Environ(c.Env)
 	if err != nil {
@@ -35,13 +34,20 @@ func (e *entry) grant(c durward.Call, t durward.Tool) (durward.Decision, error) 
 	if err != nil {
 		return durward.Decision{}, err
 	}
-	c.Env, c.Dir, c.Ask.Limits.Wall = nil, "", 0 // each is judged by itself
-	d := held.Decide(c, t)
+	d := held.Decide(confined(c), t)
 	if d.Allow {
 		g := &d.Grant
-		g.Env, g.PrivateDir, g.Keep = env, nil, durward.KeepFirst
+		g.Env, g.PrivateDir, g.Keep = env, nil, e.Keep()
 		g.Limits.OutputHard = durward.Unlimited // the command is never held up by what it prints
 		g.Limits.Wall = 2 * e.Timeout           // once to wait for a slot
 	}
 	return d, nil
+}
+
+// confined gives a call as the sandbox of its command judges it: variables, directory and
+// time are judged by themselves. What is asked for beyond the policy's own time is no
+// refusal: the shorter of the two counts.
+func confined(c durward.Call) durward.Call {
+	c.Env, c.Dir, c.Ask.Limits.Wall = nil, "", 0
+	return c
 }
