@@ -27,27 +27,39 @@ const sandboxPage, networkPage = "../../docs/sandbox.md", "../../docs/network.md
 func TestPagesShowWhatCommandsPrint(t *testing.T) {
 	shell := sandboxShell(t)
 	for page, want := range map[string]int{sandboxPage: 9, networkPage: 4} {
-		commands := 0
-		for _, block := range blocksOf(t, page, "") {
-			shown := regexp.MustCompile(`(?m)^\$ `).Split(block, -1)
-			if strings.TrimSpace(shown[0]) != "" {
-				continue
-			}
-			for _, one := range shown[1:] {
-				commands++
-				line, want, _ := strings.Cut(one, "\n")
-				printed := shell(line)
-				if strings.HasPrefix(want, "{") {
-					sameReport(t, want, printed)
-				} else if diff := cmp.Diff(settled(want), settled(printed)); diff != "" {
-					t.Errorf("%s: the page shows (-), it prints (+):\n%s", line, diff)
-				}
+		commands := commandsOn(t, page)
+		for _, c := range commands {
+			printed := shell(c.line)
+			if strings.HasPrefix(c.shown, "{") {
+				sameReport(t, c.shown, printed)
+			} else if diff := cmp.Diff(settled(c.shown), settled(printed)); diff != "" {
+				t.Errorf("%s: the page shows (-), it prints (+):\n%s", c.line, diff)
 			}
 		}
-		if commands != want {
-			t.Errorf("%s: %d commands were found", page, commands)
+		if len(commands) != want {
+			t.Errorf("%s: %d commands were found", page, len(commands))
 		}
 	}
+}
+
+// A shownCommand is a line that a page shows, and what it shows that the line prints.
+type shownCommand struct{ line, shown string }
+
+// commandsOn gives the commands of the blocks of a page that begin with one.
+func commandsOn(t *testing.T, page string) []shownCommand {
+	t.Helper()
+	var list []shownCommand
+	for _, block := range blocksOf(t, page, "") {
+		shown := regexp.MustCompile(`(?m)^\$ `).Split(block, -1)
+		if strings.TrimSpace(shown[0]) != "" {
+			continue
+		}
+		for _, one := range shown[1:] {
+			line, printed, _ := strings.Cut(one, "\n")
+			list = append(list, shownCommand{line, printed})
+		}
+	}
+	return list
 }
 
 // TestTheSandboxPageTellsWhatIsHeld compares its table of guarantees with the report of
@@ -118,8 +130,12 @@ func textOf(t *testing.T, page string) string {
 // blocksOf gives the blocks of a page in a language.
 func blocksOf(t *testing.T, page, language string) []string {
 	t.Helper()
+	return blocksIn(textOf(t, page), language)
+}
+
+func blocksIn(text, language string) []string {
 	var list []string
-	for _, b := range regexp.MustCompile("(?sm)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(textOf(t, page), -1) {
+	for _, b := range regexp.MustCompile("(?sm)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 		if b[1] == language {
 			list = append(list, b[2])
 		}
@@ -130,12 +146,7 @@ func blocksOf(t *testing.T, page, language string) []string {
 // sandboxShell gives what runs a line in an empty directory that commands can enter.
 func sandboxShell(t *testing.T) func(string) string {
 	t.Helper()
-	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := openDir(t)
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "DURWARD_") })
 	env = append(env, "DURWARD_STATE_DIR="+filepath.Join(t.TempDir(), "state"))
 	return func(line string) string {
@@ -158,6 +169,7 @@ func settled(text string) string {
 	for _, varying := range []struct{ pattern, name string }{
 		{`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`, "ID"},
 		{`\.durward-[0-9A-Z]{8}\b`, ".durward-XXXXXXXX"},
+		{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`, "TIME"},
 	} {
 		text = regexp.MustCompile(varying.pattern).ReplaceAllString(text, varying.name)
 	}
