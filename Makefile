@@ -29,7 +29,7 @@ build: ## bin/durward, one static program
 test: need lint cross unit vectors abuse e2e fuzz-short unprivileged ## everything that must hold
 
 need:
-	@scripts/need gcc libc git ps curl sqlite3
+	@scripts/need gcc libc git ps curl sqlite3 rg
 
 lint: ## gofumpt, go vet and staticcheck; any finding fails
 	@found=$$($(TOOL) gofumpt -l .) || exit; test -z "$$found" || { echo "not gofumpt-ed:" $$found; exit 1; }
