@@ -19,6 +19,9 @@ type Grant struct {
 
 	Files   Files
 	Network Network
+	// BeginAtRoot lets the command begin in "/", which is in no set. It gives no right to
+	// what is there.
+	BeginAtRoot bool
 	// Env is the complete environment of the command, but for the names in PrivateDir.
 	Env map[string]string
 	// PrivateDir lists the variables (HOME, TMPDIR) that are to name a private, empty

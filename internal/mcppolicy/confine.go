@@ -1,6 +1,7 @@
 package mcppolicy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/durward/durward"
@@ -16,7 +17,8 @@ const (
 )
 
 // Confine gives what holds the command: the sandbox that was written for it, or for all
-// commands. Without one the command reads the allowed roots and the system, writes below
+// commands. Without one the command reads the allowed roots, its fixed working directory and
+// the system, writes below
 // the recursive write rules that exist by now, has no network, and steps down to what the
 // machine can hold; a rule that is not recursive is not for commands, since nothing would
 // keep them from going deeper.
@@ -47,6 +49,9 @@ func (c *Command) confinement() (*policy.Policy, error) {
 	flags := policy.Flags{Limits: c.limits(durward.Limits{})}
 	for _, root := range c.policy.Roots[1:] {
 		flags.Read = append(flags.Read, root.Path)
+	}
+	if c.Dir != "" {
+		flags.Read = append(flags.Read, c.Dir)
 	}
 	for _, rule := range c.policy.WriteRules {
 		if _, err := c.host.Resolve(rule.Path); err == nil && rule.Recursive {
@@ -101,6 +106,7 @@ func (c *compiler) sandboxes() {
 	c.confine(&Command{Entry: &CommandEntry{}, policy: c.p, host: c.host}, c.doc.Sandbox)
 	for _, cmd := range c.p.Commands {
 		c.confine(cmd, cmd.Entry.Sandbox)
+		c.begins(cmd)
 	}
 }
 
@@ -112,4 +118,21 @@ func (c *compiler) confine(cmd *Command, written Sandbox) {
 	for _, p := range config.ProblemsOf(err) {
 		c.problems.Add(p.Where, "%s", p.Message)
 	}
+}
+
+// begins refuses a fixed working directory that the command could not see.
+func (c *compiler) begins(cmd *Command) {
+	if cmd.Dir == "" || cmd.written() == nil {
+		return
+	}
+	if held, err := cmd.Confine(); err == nil && !shows(held.Grant(), cmd.Dir) {
+		at := cmd.place(cmd.Entry.Cwd.Where, cmd.Entry.CwdPolicy.Where)
+		c.problems.Add(at, "cwd: the sandbox of the command does not show %s; name it under filesystem.read", cmd.Dir)
+	}
+}
+
+// shows reports whether a directory is in the sets of a grant, or these are for every file.
+func shows(g durward.Grant, dir string) bool {
+	sets := slices.Concat(g.Files.Read, g.Files.Write)
+	return len(sets) == 0 || slices.ContainsFunc(sets, func(set string) bool { return contains(set, dir) })
 }

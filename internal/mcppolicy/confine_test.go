@@ -3,6 +3,7 @@
 package mcppolicy_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -70,6 +71,22 @@ func TestASandboxThatWasWrittenHolds(t *testing.T) {
 	if b.Mode != durward.DangerFullAccess || b.Limits.Wall != 30*time.Second {
 		t.Errorf("got %+v", b)
 	}
+}
+
+// A fixed working directory is seen by the built-in sandbox, and has to be by one that was
+// written.
+func TestAFixedDirectoryIsSeen(t *testing.T) {
+	there := standard()
+	there["/opt"] = dir()
+	fixed := confined + "commands: [{id: c, exec: git, cwdPolicy: fixed, cwd: /opt%s}]\n"
+	p := compileOn(t, there.host(), fmt.Sprintf(fixed, ""))
+	if g := grant(t, command(t, p, "c"), nil); !slices.Contains(g.Files.Read, "/opt") {
+		t.Errorf("it reads %v", g.Files.Read)
+	}
+	compileOn(t, there.host(), fmt.Sprintf(fixed, ", sandbox: {mode: read-only, filesystem: {read: [/opt]}}"))
+	compileOn(t, there.host(), fmt.Sprintf(fixed, ", sandbox: {mode: danger-full-access}"))
+	err := load(there.host(), fmt.Sprintf(fixed, ", sandbox: {mode: read-only, filesystem: {read: [/w]}}"))
+	wantProblems(t, err, "p.yaml:4:54: cwd: the sandbox of the command does not show /opt; name it under filesystem.read")
 }
 
 func TestListedVariablesMayBeSet(t *testing.T) {

@@ -206,7 +206,7 @@ func (s *shape) look(ctx context.Context, g durward.Grant, r *Request, h Host) (
 	if s.script != "" && !v.shows(s.script) {
 		s.script = r.Program.Path
 	}
-	if !v.shows(s.dir) {
+	if !v.shows(s.dir) && !(g.BeginAtRoot && s.dir == "/") {
 		err = &durward.Error{
 			Reason: durward.DirDenied, Op: "sandbox", Rule: "filesystem.read", Hint: "name it, or a directory around it, in filesystem.read or filesystem.write",
 			Err: fmt.Errorf("a command at level 2 does not see its working directory %s", s.dir),

@@ -38,6 +38,7 @@ func (e *entry) grant(c durward.Call, t durward.Tool) (durward.Decision, error) 
 	if d.Allow {
 		g := &d.Grant
 		g.Env, g.PrivateDir, g.Keep = env, nil, e.Keep()
+		g.BeginAtRoot = e.Entry.CwdPolicy.Value == "none"
 		g.Limits.OutputHard = durward.Unlimited // the command is never held up by what it prints
 		g.Limits.Wall = 2 * e.Timeout           // once to wait for a slot
 	}
