@@ -32,6 +32,9 @@ type Call struct {
 	ClientID string
 	Caller   Caller
 	Tool     ToolID
+	// Arrived is when the door took the call; among calls that wait for the same thing the
+	// earliest is the next. Zero means the moment at which the core takes it.
+	Arrived time.Time
 
 	Argv []string
 	// Input holds exactly the caller's bytes, already checked to be strict JSON.

@@ -233,10 +233,10 @@ func (j *job) end(result durward.Result, err error) (durward.Result, error) {
 	if over := bound(&result, j.decision.Grant.Limits); err == nil {
 		err = over
 	}
-	result.Queued = j.queued
 	if !j.admitted.IsZero() {
-		result.Took = time.Since(j.admitted)
+		result.Took = max(time.Since(j.admitted)-result.Queued, 0)
 	}
+	result.Queued += j.queued // an engine may have a queue of its own
 	lost := j.recordRefusals(result.Network)
 	if lost != nil {
 		err = unrecorded(lost, err)

@@ -139,13 +139,16 @@ func (r *Runtime) closeIfDrained() {
 	}
 }
 
-// stamp gives a call the id and the trace it came without.
+// stamp gives a call the id, the trace and the time it came without.
 func stamp(c durward.Call) durward.Call {
 	if c.ID == "" {
 		c.ID = newCallID(time.Now())
 	}
 	if c.Trace.IsZero() {
 		c.Trace = newTrace()
+	}
+	if c.Arrived.IsZero() {
+		c.Arrived = time.Now()
 	}
 	return c
 }

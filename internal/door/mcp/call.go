@@ -77,7 +77,7 @@ func (s *session) invoke(r request, surface, tool string, input json.RawMessage)
 	}
 	inv := invocation{input: input, surface: r.surface}
 	inv.call, inv.bad = callOf(tool, input)
-	inv.call.Surface, inv.call.Caller = surface, s.Caller
+	inv.call.Surface, inv.call.Caller, inv.call.Arrived = surface, s.Caller, time.Now()
 	if r.Kind == jsonrpc.Request {
 		inv.call.ClientID = r.ID.String()
 	}

@@ -63,6 +63,10 @@ func TestWhatACallBecomes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var calls []durward.Call
 			converse(t, options(double(func(ctx context.Context, c durward.Call) (durward.Result, error) {
+				if c.Arrived.IsZero() {
+					t.Error("it has not arrived")
+				}
+				c.Arrived = time.Time{}
 				calls = append(calls, c)
 				return echo(ctx, c)
 			})), initialize+tt.line)
@@ -224,8 +228,8 @@ func TestWhatAFailureLooksLike(t *testing.T) {
 		},
 		{
 			"time is up by the policy, in the queue",
-			durward.Result{},
-			&durward.Error{Reason: durward.DeadlineExceeded}, "cmd.run", `{"commandId":"git","timeoutMs":9000}`,
+			durward.Result{Took: 1},
+			&durward.Error{Reason: durward.DeadlineExceeded, Op: "admit"}, "cmd.run", `{"commandId":"git","timeoutMs":9000}`,
 			"-31002", "the deadline passed",
 			`{"code":"TIMEOUT","rule":"concurrency",@"method":"cmd.run","commandId":"git","timeoutMs":5000,"timedOut":true,"stdout":"","stderr":"","policyHash":"sha256:00"}`,
 			`{"exitCode":-1,"stdout":"","stderr":"","timedOut":true,"truncated":false}`,

@@ -132,7 +132,7 @@ func kindWord(k durward.Kind) word {
 }
 
 // meaning gives the word and the rule for an error.
-func meaning(r durward.Result, err error) (code word, rule string) {
+func meaning(err error) (code word, rule string) {
 	reason := durward.ReasonOf(err)
 	e, ok := exceptions[reason]
 	switch {
@@ -140,7 +140,7 @@ func meaning(r durward.Result, err error) (code word, rule string) {
 		return kindWord(durward.KindOf(err)), ""
 	case e.rule == "=":
 		return e.code, string(reason)
-	case reason == durward.DeadlineExceeded && r.Took == 0: // it never had a slot
+	case reason == durward.DeadlineExceeded && durward.AsError(err).Op == "admit": // it never had a slot
 		return timeout, "concurrency"
 	}
 	return e.code, e.rule
@@ -149,7 +149,7 @@ func meaning(r durward.Result, err error) (code word, rule string) {
 // AnswerTo gives what a client is told that an error is, "POLICY_DENY (outsideAllowedRoots)",
 // where a call ends with it before it has run.
 func AnswerTo(err error) string {
-	code, rule := meaning(durward.Result{}, err)
+	code, rule := meaning(err)
 	if rule == "" {
 		return string(code)
 	}
@@ -192,7 +192,7 @@ type fault struct {
 // faultOf tells of an error what a client may know. A path is there as it was written.
 func faultOf(inv invocation, r durward.Result, err error) fault {
 	f := fault{Method: string(inv.call.Tool), Path: inv.call.Path, CommandID: inv.call.CommandID, PolicyHash: inv.surface.PolicyHash}
-	f.Code, f.Rule = meaning(r, err)
+	f.Code, f.Rule = meaning(err)
 	if strings.HasPrefix(f.Rule, "cwd") {
 		f.Path = inv.call.Dir
 	}

@@ -35,7 +35,7 @@ func TestEveryReasonHasAWord(t *testing.T) {
 		failures = append(failures, &durward.Error{Kind: kind})
 	}
 	for _, err := range failures {
-		code, rule := meaning(durward.Result{Took: 1}, err)
+		code, rule := meaning(err)
 		want, ok := contract[code]
 		if !ok || code.code() != want.code || rule != "" && !slices.Contains(strings.Fields(want.rules), rule) || messageOf(err) == "" {
 			t.Errorf("%v (%s): %s %d %q %q", err, durward.ReasonOf(err), code, code.code(), rule, messageOf(err))
@@ -53,7 +53,7 @@ func TestEveryRuleIsGivenAway(t *testing.T) {
 			if rule == "timeoutMs" || rule == "panic" { // reasons have other words for them
 				continue
 			}
-			if got, as := meaning(durward.Result{}, &durward.Error{Reason: durward.Reason(rule)}); got != code || as != rule {
+			if got, as := meaning(&durward.Error{Reason: durward.Reason(rule)}); got != code || as != rule {
 				t.Errorf("%s is answered with %s (%s), want %s", rule, got, as, code)
 			}
 		}

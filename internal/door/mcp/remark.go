@@ -21,7 +21,7 @@ func remarkOn(inv invocation, r durward.Result, err error) (what remark, at slog
 	what = remark{Tool: string(inv.call.Tool), CommandID: inv.call.CommandID}
 	switch {
 	case err != nil:
-		what.Code, what.Rule = meaning(r, err)
+		what.Code, what.Rule = meaning(err)
 		return what, durward.KindOf(err).LogLevel(), true
 	case r.Truncated():
 		what.Code, what.Rule = outputTruncated, "maxOutputBytes"

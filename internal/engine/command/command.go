@@ -101,7 +101,7 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 	if err != nil {
 		return nil, err
 	}
-	return prepared{Prepared: p, slots: s.Slots, timeout: cmd.Timeout}, nil
+	return prepared{Prepared: p, slots: s.Slots, arrived: c.Arrived, timeout: cmd.Timeout}, nil
 }
 
 // judge tells its steps, too, where somebody wants to hear them.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,7 +135,7 @@ func TestSlots(t *testing.T) {
 	spec := s.Tool.Spec.(Spec)
 	spec.Slots = NewSlots(1)
 	s.Tool.Spec = spec
-	must(t, spec.Slots.free.Acquire(t.Context(), 1))
+	must(t, spec.Slots.take(t.Context(), time.Now()))
 	marker := filepath.Join(t.TempDir(), "ran")
 	_, err := run(t, s, durward.Call{Argv: []string{"touch", marker}})
 	if e := durward.AsError(err); e == nil || e.Reason != durward.DeadlineExceeded || e.Rule != "concurrency" {
@@ -149,13 +152,69 @@ func TestSlots(t *testing.T) {
 		t.Errorf("cancelled while it waits: %v", err)
 	}
 	must(t, prepared.Close())
-	spec.Slots.free.Release(1)
+	spec.Slots.release()
 	timeout = time.Minute
 	if r, err := run(t, s, durward.Call{Argv: []string{"echo", "there"}}); err != nil || string(r.Stdout.Bytes()) != "there\n" {
 		t.Errorf("with a slot: %q, %v", r.Stdout.Bytes(), err)
 	}
-	if !spec.Slots.free.TryAcquire(1) {
-		t.Error("a slot was not given back")
+	if spec.Slots.free != 1 || len(spec.Slots.waiting) != 0 {
+		t.Errorf("%d slots are free and %d calls wait; one was given back", spec.Slots.free, len(spec.Slots.waiting))
+	}
+}
+
+// Whoever arrived first is next, in whatever order calls come to the queue; who stops waiting
+// holds up nobody.
+func TestSlotsGoByArrival(t *testing.T) {
+	const n = 20
+	slots, began := NewSlots(1), time.Now()
+	must(t, slots.take(t.Context(), began))
+	turns := make(chan int)
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for _, i := range rand.Perm(n) {
+		all.Go(func() {
+			who := t.Context()
+			if i%5 == 0 {
+				who = ctx
+			}
+			if err := slots.take(who, began.Add(time.Duration(i/2))); err == nil {
+				turns <- i
+				slots.release()
+			}
+		})
+	}
+	waitUntil(t, func() bool { return slots.queued() == n })
+	cancel()
+	waitUntil(t, func() bool { return slots.queued() == n-n/5 })
+	slots.release()
+	last := 0
+	for range n - n/5 {
+		i := <-turns
+		if i%5 == 0 || i/2 < last/2 {
+			t.Errorf("%d comes after %d", i, last)
+		}
+		last = i
+	}
+	all.Wait()
+	if slots.free != 1 {
+		t.Errorf("%d slots are free", slots.free)
+	}
+}
+
+func (s *Slots) queued() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting)
+}
+
+// waitUntil looks again and again until something is so.
+func waitUntil(t *testing.T, is func() bool) {
+	t.Helper()
+	for !is() {
+		if t.Context().Err() != nil {
+			t.Fatal("the test is over")
+		}
+		runtime.Gosched()
 	}
 }
 

@@ -2,62 +2,84 @@ package command
 
 import (
 	"context"
-	"errors"
+	"slices"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
-
-	"github.com/durward/durward"
-	"github.com/durward/durward/internal/core"
 )
 
-// Slots bound the commands that run at once; who came first is served first.
-type Slots struct{ free *semaphore.Weighted }
+// Slots bound the commands that run at once. Of those that wait, the call that arrived
+// first is served first.
+type Slots struct {
+	mu      sync.Mutex
+	free    int64     // guarded by mu; zero while somebody waits
+	waiting []*waiter // guarded by mu; in the order of their arrival
+}
+
+// A waiter has a slot once turn is closed.
+type waiter struct {
+	arrived time.Time
+	turn    chan struct{}
+}
 
 // NewSlots gives n of them.
-func NewSlots(n int64) *Slots { return &Slots{semaphore.NewWeighted(n)} }
+func NewSlots(n int64) *Slots { return &Slots{free: n} }
 
-// A prepared call waits for a slot as long as it may then run.
-type prepared struct {
-	core.Prepared
-	slots   *Slots
-	timeout time.Duration
+// take waits for a slot. Without an error it is the caller's until release.
+func (s *Slots) take(ctx context.Context, arrived time.Time) error {
+	w := s.join(arrived)
+	if w == nil {
+		return nil
+	}
+	select {
+	case <-w.turn:
+		return nil
+	case <-ctx.Done():
+	}
+	if !s.withdraw(w) {
+		s.release() // the turn came at the same moment
+	}
+	return ctx.Err()
 }
 
-// Run waits for a slot and then runs the command.
-func (p prepared) Run(ctx context.Context) (durward.Result, error) {
-	waiting, cancel := context.WithTimeout(ctx, p.timeout)
-	err := p.slots.free.Acquire(waiting, 1)
-	cancel()
-	switch {
-	case ctx.Err() != nil:
-		if err == nil {
-			p.slots.free.Release(1)
+// join takes a free slot, or gives somebody who waits for one.
+func (s *Slots) join(arrived time.Time) *waiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free > 0 {
+		s.free--
+		return nil
+	}
+	w := &waiter{arrived, make(chan struct{})}
+	i, _ := slices.BinarySearchFunc(s.waiting, w, func(other, w *waiter) int {
+		if other.arrived.After(w.arrived) {
+			return 1
 		}
-		return durward.Result{}, durward.Ended(ctx, "admit")
-	case err != nil:
-		return durward.Result{}, &durward.Error{
-			Reason: durward.DeadlineExceeded, Op: "admit", Rule: "concurrency", Retry: true, Hint: "try again later",
-			Err: errors.New("no slot was free in time"),
-		}
-	}
-	defer p.slots.free.Release(1)
-	ctx, cancel = context.WithTimeout(ctx, p.timeout)
-	defer cancel()
-	return p.Prepared.Run(ctx)
+		return -1 // also who came in the same moment was here before
+	})
+	s.waiting = slices.Insert(s.waiting, i, w)
+	return w
 }
 
-// Plan passes it on; without one there is nothing to tell.
-func (p prepared) Plan(ctx context.Context) core.Plan {
-	if planner, ok := p.Prepared.(core.Planner); ok {
-		return planner.Plan(ctx)
+// withdraw ends the waiting, and reports whether it had not ended.
+func (s *Slots) withdraw(w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.waiting, w)
+	if i < 0 {
+		return false
 	}
-	return core.Plan{}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	return true
 }
 
-// OnRefused passes it on.
-func (p prepared) OnRefused(tell func(to durward.Contact)) {
-	if refuser, ok := p.Prepared.(core.Refuser); ok {
-		refuser.OnRefused(tell)
+// release gives a slot to who waits for it.
+func (s *Slots) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		s.free++
+		return
 	}
+	close(s.waiting[0].turn)
+	s.waiting = slices.Delete(s.waiting, 0, 1)
 }
