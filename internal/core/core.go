@@ -22,8 +22,9 @@ type Source interface {
 	Tools(ctx context.Context) ([]durward.Tool, error)
 }
 
-// A Policy decides whether a call may run and with what rights. Deciding is pure, is
-// safe for concurrent use, and gives the same answer for the same question.
+// A Policy decides whether a call may run and with what rights. Deciding changes nothing,
+// is safe for concurrent use, and gives the same answer for the same question as long as
+// the machine is as it was.
 type Policy interface {
 	Decide(c durward.Call, t durward.Tool) durward.Decision
 }

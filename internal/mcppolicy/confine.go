@@ -18,10 +18,9 @@ const (
 
 // Confine gives what holds the command: the sandbox that was written for it, or for all
 // commands. Without one the command reads the allowed roots, its fixed working directory and
-// the system, writes below
-// the recursive write rules that exist by now, has no network, and steps down to what the
-// machine can hold; a rule that is not recursive is not for commands, since nothing would
-// keep them from going deeper.
+// the system, writes below the recursive write rules, has no network, and steps down to what
+// the machine can hold. Of the [Command.Grounds] it gets what is there by now. A rule that is
+// not recursive is not for commands, since nothing would keep them from going deeper.
 //
 // Confine looks paths up anew. Its error has the reason [durward.PolicyInvalid].
 func (c *Command) Confine() (*policy.Policy, error) {
@@ -37,8 +36,9 @@ func (c *Command) Confine() (*policy.Policy, error) {
 }
 
 func (c *Command) confinement() (*policy.Policy, error) {
+	roots := c.rootsThere()
 	host := policy.Host{
-		GOOS: c.host.goos(), Home: c.host.Home, Workspace: c.policy.Roots[0].Path, Environ: c.host.Environ,
+		GOOS: c.host.goos(), Home: c.host.Home, Workspace: roots[0].Path, Environ: c.host.Environ,
 		Resolve: c.host.Resolve, GitDirs: c.host.GitDirs, Own: c.host.Own, Hidden: c.host.Hidden,
 	}
 	if written := c.written(); written != nil {
@@ -47,18 +47,54 @@ func (c *Command) confinement() (*policy.Policy, error) {
 		return policy.Compile(&doc, host)
 	}
 	flags := policy.Flags{Limits: c.limits(durward.Limits{})}
-	for _, root := range c.policy.Roots[1:] {
+	for _, root := range roots[1:] {
 		flags.Read = append(flags.Read, root.Path)
 	}
-	if c.Dir != "" {
+	if c.there(c.Dir) {
 		flags.Read = append(flags.Read, c.Dir)
 	}
 	for _, rule := range c.policy.WriteRules {
-		if _, err := c.host.Resolve(rule.Path); err == nil && rule.Recursive {
+		if rule.Recursive && c.there(rule.Path) {
 			flags.Write = append(flags.Write, rule.Path)
 		}
 	}
 	return policy.Default(host, flags)
+}
+
+// there reports whether a physical path still is one.
+func (c *Command) there(path string) bool {
+	if path == "" {
+		return false
+	}
+	now, err := c.host.Resolve(path)
+	return err == nil && now == path
+}
+
+// rootsThere gives the roots that are there by now; when there is none, all of them.
+func (c *Command) rootsThere() []Root {
+	there := slices.DeleteFunc(slices.Clone(c.policy.Roots), func(r Root) bool { return !c.there(r.Path) })
+	if len(there) == 0 {
+		return c.policy.Roots
+	}
+	return there
+}
+
+// Grounds are the paths that come and go without harm: where another one of them is there,
+// [Command.Confine] gives another confinement. A sandbox that was written has none.
+func (c *Command) Grounds() []string {
+	if c.written() != nil {
+		return nil
+	}
+	var paths []string
+	for _, r := range c.policy.Roots {
+		paths = append(paths, r.Path)
+	}
+	for _, r := range c.policy.WriteRules {
+		if r.Recursive {
+			paths = append(paths, r.Path)
+		}
+	}
+	return paths
 }
 
 // written gives the sandbox that somebody wrote for the command, or nil.

@@ -29,10 +29,9 @@ const (
 // A Catalog is a [core.Source] and a [core.Policy]. It never changes and is safe for
 // concurrent use.
 type Catalog struct {
-	tools       core.Catalogue
-	policy      *mcppolicy.Policy
-	read, write durward.Grant
-	entries     map[string]*entry
+	tools   core.Catalogue
+	policy  *mcppolicy.Policy
+	entries map[string]*entry
 }
 
 // Specs are what the engines of the tools need to know.
@@ -41,7 +40,6 @@ type Specs struct{ Read, Write, Run any }
 // New makes a catalogue of a policy.
 func New(p *mcppolicy.Policy, s Specs) *Catalog {
 	c := &Catalog{policy: p, entries: entriesOf(p)}
-	c.read, c.write = fileGrants(p)
 	c.tools = core.Catalogue{
 		{
 			ID: CmdRun, Title: "Run a command", Doc: "Runs a command of the catalogue, without a shell.",

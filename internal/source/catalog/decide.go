@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/mcppolicy"
 	"github.com/durward/durward/internal/toolcall"
 )
 
@@ -21,9 +20,9 @@ func (c *Catalog) Decide(call durward.Call, t durward.Tool) durward.Decision {
 func (c *Catalog) decide(call durward.Call, t durward.Tool) (durward.Decision, error) {
 	switch t.ID {
 	case FSRead:
-		return allowed("allowedRoots", c.policy.Document.AllowedRoots.Where, c.read), nil
+		return allowed("allowedRoots", c.policy.Document.AllowedRoots.Where, readGrant(c.policy)), nil
 	case FSWrite:
-		return allowed("writeRules", c.policy.Document.Where, c.write), nil
+		return allowed("writeRules", c.policy.Document.Where, writeGrant(c.policy)), nil
 	}
 	if call.Argv == nil { // its arguments could not be read
 		_, err := toolcall.DecodeCmdRun(call.Input)
@@ -57,20 +56,4 @@ func refusal(err error) durward.Decision {
 		}
 	}
 	return d
-}
-
-// fileGrants give what holds the reading and the writing of files.
-func fileGrants(p *mcppolicy.Policy) (read, write durward.Grant) {
-	limits := durward.DefaultLimits()
-	limits.Output = durward.Unlimited // a window is bounded by maxReadBytes
-	read = durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: limits}
-	for _, r := range p.Roots {
-		read.Files.Read = append(read.Files.Read, r.Path)
-	}
-	write = read
-	write.Mode = durward.WorkspaceWrite
-	for _, r := range p.WriteRules {
-		write.Files.Write = append(write.Files.Write, grounds(r))
-	}
-	return read, write
 }

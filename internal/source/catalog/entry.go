@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/durward/durward"
@@ -11,15 +12,39 @@ import (
 // An entry is a command with what holds it.
 type entry struct {
 	*mcppolicy.Command
-	// policy is compiled when the command is first asked for: there may be many, and a
-	// client waits for the first answer.
-	policy func() (*policy.Policy, error)
+
+	mu   sync.Mutex
+	last *held // guarded by mu; nil before the first call
+}
+
+// A held is what holds a command while the same of its grounds are there.
+type held struct {
+	grounds []bool
+	policy  *policy.Policy
+	err     error
+}
+
+// held gives what holds the command now. It is compiled when the command is first asked
+// for, since there may be many and a client waits for the first answer, and again when a
+// root or a zone came or went.
+func (e *entry) held() (*policy.Policy, error) {
+	var grounds []bool
+	for _, path := range e.Grounds() {
+		grounds = append(grounds, there(path))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.last == nil || !slices.Equal(e.last.grounds, grounds) {
+		p, err := e.Confine()
+		e.last = &held{grounds, p, err}
+	}
+	return e.last.policy, e.last.err
 }
 
 func entriesOf(p *mcppolicy.Policy) map[string]*entry {
 	entries := make(map[string]*entry, len(p.Commands))
 	for _, c := range p.Commands {
-		entries[c.ID] = &entry{Command: c, policy: sync.OnceValues(c.Confine)}
+		entries[c.ID] = &entry{Command: c}
 	}
 	return entries
 }
@@ -30,7 +55,7 @@ func (e *entry) grant(c durward.Call, t durward.Tool) (durward.Decision, error) 
 	if err != nil {
 		return durward.Decision{}, err
 	}
-	held, err := e.policy()
+	held, err := e.held()
 	if err != nil {
 		return durward.Decision{}, err
 	}

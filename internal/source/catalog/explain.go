@@ -29,7 +29,7 @@ func (c *Catalog) Explain(call durward.Call, t durward.Tool) policy.Explanation 
 		Rule: name + ".envAllowlist", Where: known.Entry.EnvAllowlist.Where, Verdict: durward.Passed,
 		Note: fmt.Sprintf("%d variables of the call", len(call.Env)),
 	})
-	held, err := known.policy()
+	held, err := known.held()
 	if err != nil {
 		e.Steps = append(e.Steps, denied(e.Decision))
 		return e

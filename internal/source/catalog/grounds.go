@@ -4,19 +4,49 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/mcppolicy"
 )
+
+// readGrant gives what holds the reading of files: the roots that are there, so that one
+// that was removed is not missed by the others.
+func readGrant(p *mcppolicy.Policy) durward.Grant {
+	limits := durward.DefaultLimits()
+	limits.Output = durward.Unlimited // a window is bounded by maxReadBytes
+	g := durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: limits}
+	for _, r := range p.Roots {
+		if there(r.Path) {
+			g.Files.Read = append(g.Files.Read, r.Path)
+		}
+	}
+	return g
+}
+
+// writeGrant gives what holds the writing of files.
+func writeGrant(p *mcppolicy.Policy) durward.Grant {
+	g := readGrant(p)
+	g.Mode = durward.WorkspaceWrite
+	for _, r := range p.WriteRules {
+		if r.CreateIfMissing || there(r.Path) {
+			g.Files.Write = append(g.Files.Write, grounds(r))
+		}
+	}
+	return g
+}
 
 // grounds gives what the kernel lets be written for a rule: its zone, or where that is
 // missing, the nearest directory that is there, in which it is made. The guard keeps the
 // rest of that out.
 func grounds(r mcppolicy.WriteRule) string {
 	path := r.Path
-	for path != filepath.Dir(path) {
-		if _, err := os.Stat(path); err == nil {
-			break
-		}
+	for path != filepath.Dir(path) && !there(path) {
 		path = filepath.Dir(path)
 	}
 	return path
+}
+
+// there reports whether something is at a physical path that is no link by now.
+func there(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&os.ModeSymlink == 0
 }
