@@ -93,11 +93,15 @@ func (l *Log) arguments(c durward.Call) []string {
 	if len(c.Input) > 0 {
 		return []string{hashOf(c.Input)}
 	}
+	argv := c.Argv
+	if c.CommandID != "" && len(argv) > 0 {
+		argv = argv[1:] // the id itself
+	}
 	var args []string
 	plain := 0
-	for i, arg := range c.Argv {
+	for i, arg := range argv {
 		if i == maxArgs {
-			return append(args, fmt.Sprintf("+%d sha256:%s", len(c.Argv)-i, hashOfAll(c.Argv[i:])))
+			return append(args, fmt.Sprintf("+%d sha256:%s", len(argv)-i, hashOfAll(argv[i:])))
 		}
 		if plain += len(arg); l.args == ArgsHash {
 			arg = hashOf([]byte(arg))

@@ -107,7 +107,7 @@ func TestRecordsToTheByte(t *testing.T) {
 	l := opened(t, dir, Options{})
 	c := durward.Call{
 		ID: "0190-1", ClientID: `7"`, Door: "mcp", Surface: "direct", Caller: durward.Caller{Name: "token:ci"}, Tool: "cmd.run",
-		Argv: []string{"", "a\nb"}, Dir: "/w", Path: "/bin/ls", CommandID: "ls", Stdin: []byte("STDIN"),
+		Argv: []string{"ls", "", "a\nb"}, Dir: "/w", Path: "/bin/ls", CommandID: "ls", Stdin: []byte("STDIN"),
 		Env: map[string]string{"K": "ENVVALUE"}, Client: durward.Client{Name: "cli", Version: "1"},
 	}
 	c.Trace.TraceID = [16]byte{0x4b, 15: 0x36}
@@ -171,7 +171,7 @@ func TestRecordsToTheByte(t *testing.T) {
 // What is to be left out of records is in none, and the rest is.
 func TestLeave(t *testing.T) {
 	const secret = "hidden"
-	c := durward.Call{ID: "1", Tool: "fs.read", Path: secret + "/path", Dir: secret + "/dir", Argv: []string{secret + " argument"}, CommandID: "ls"}
+	c := durward.Call{ID: "1", Tool: "fs.read", Path: secret + "/path", Dir: secret + "/dir", Argv: []string{"ls", secret + " argument"}, CommandID: "ls"}
 	for _, tt := range []struct {
 		leave Leave
 		gone  string

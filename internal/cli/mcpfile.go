@@ -47,7 +47,7 @@ func compileMCP(file string, text []byte, mode fs.FileMode, strict bool) (*mcppo
 // openPolicyLog opens the log that a policy names, or the one of every other command.
 func (p *program) openPolicyLog(policy *mcppolicy.Policy, logger *slog.Logger) (*audit.Log, error) {
 	if policy.LogFile == "" {
-		return p.openLog(logger)
+		return p.openLog(logger, leaveOf(policy))
 	}
 	logging := policy.Document.Logging
 	dir := filepath.Dir(policy.LogFile)
@@ -83,5 +83,14 @@ func (x *mcpServing) mcpLogger(policy *mcppolicy.Policy) (*slog.Logger, error) {
 	if level == "trace" {
 		level = "debug"
 	}
-	return slog.New(slog.NewTextHandler(x.stderr, &slog.HandlerOptions{Level: logLevels[level]})), nil
+	o := &slog.HandlerOptions{Level: logLevels[level]}
+	if leave := leaveOf(policy); leave.Path || leave.Cwd {
+		o.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == "error" { // it names paths
+				return slog.Attr{}
+			}
+			return a
+		}
+	}
+	return slog.New(slog.NewTextHandler(x.stderr, o)), nil
 }

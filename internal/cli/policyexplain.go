@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -94,7 +93,7 @@ func (x *explaining) call() (durward.Call, error) {
 
 // foresee takes the call as far as a call goes that is not run, and puts that on record.
 func (x *explaining) foresee(ctx context.Context, policy *mcppolicy.Policy, call durward.Call) (v preview, err error) {
-	log, err := x.openLog(slog.New(slog.DiscardHandler))
+	log, err := x.openLog(nil, leaveOf(policy))
 	if err != nil {
 		return v, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/httpedge"
 	"github.com/durward/durward/internal/sandbox"
 	"github.com/durward/durward/internal/source/pages"
@@ -147,7 +148,7 @@ type siteServer struct {
 
 // open builds the first site, with the log that all of them share.
 func (s *siteServer) open(c site.Config) error {
-	log, err := s.openLog(s.log.Logger)
+	log, err := s.openLog(s.log.Logger, audit.Leave{})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ var catalogue = core.Catalogue{{
 
 // open builds a house that runs calls under the policy and records them.
 func (p *program) open(policy core.Policy) (*house, error) {
-	log, err := p.openLog(nil)
+	log, err := p.openLog(nil, audit.Leave{})
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,9 @@ func (p *program) open(policy core.Policy) (*house, error) {
 	return h, nil
 }
 
-// openLog opens the audit log as the configuration has it. What goes wrong aside from
-// calls is told to logger, which may be nil.
-func (p *program) openLog(logger *slog.Logger) (*audit.Log, error) {
+// openLog opens the audit log as the configuration has it, but for what is to be left out.
+// What goes wrong aside from calls is told to logger, which may be nil.
+func (p *program) openLog(logger *slog.Logger, leave audit.Leave) (*audit.Log, error) {
 	settings, _, err := p.settings()
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (p *program) openLog(logger *slog.Logger) (*audit.Log, error) {
 	if err := audit.Private(filepath.Dir(dir)); err != nil {
 		return nil, unwritable(err)
 	}
-	settings.audit.Logger = logger
+	settings.audit.Logger, settings.audit.Leave = logger, leave
 	log, err := audit.Open(dir, settings.audit)
 	return log, unwritable(err)
 }
