@@ -13,7 +13,18 @@ import (
 
 // libraryClients are the libraries that clients are made of, each behind a program that
 // does what it is told.
-func libraryClients(packages npmPackages) []clientKind {
+func libraryClients(t *testing.T, packages npmPackages) []clientKind {
+	t.Helper()
+	gotalk := filepath.Join(t.TempDir(), "gotalk")
+	command(t, []string{"CGO_ENABLED=0"}, "go", "build", "-C", "testdata/gotalk", "-o", gotalk, ".")
+	golang := func(version string) func(*testing.T, estate, []string) mcpClient {
+		return func(t *testing.T, e estate, server []string) mcpClient {
+			t.Helper()
+			c := exec.Command(gotalk, append([]string{version}, server...)...)
+			c.Dir, c.Env = e.dir, e.environment()
+			return converse(t, c)
+		}
+	}
 	typescript := func(version, era string) func(*testing.T, estate, []string) mcpClient {
 		return func(t *testing.T, e estate, server []string) mcpClient {
 			t.Helper()
@@ -31,6 +42,8 @@ func libraryClients(packages npmPackages) []clientKind {
 		{"typescript 2 legacy", false, typescript("v2", "legacy")},
 		{"typescript 2 modern", true, typescript("v2", "modern")},
 		{"typescript 2 auto", true, typescript("v2", "auto")},
+		{"go legacy", false, golang("2025-11-25")},
+		{"go modern", true, golang("2026-07-28")},
 	}
 }
 
@@ -180,28 +193,29 @@ func (c *conversation) close(t *testing.T) {
 // of the command is left.
 func TestRealClientsFollowACommand(t *testing.T) {
 	program := buildProgram(t)
-	for _, kind := range libraryClients(installPackages(t)) {
+	for _, kind := range libraryClients(t, installPackages(t)) {
 		t.Run(kind.name, func(t *testing.T) {
-			kind.follows(t, newEstate(t, program), func(e estate, c *conversation) {
+			t.Parallel() // a server waits for seconds before it ends what runs
+			kind.follows(t, newEstate(t, program), func(e estate, v visitor, c *conversation) {
 				c.tell(t, "cancel", true)
 				if a := c.answer(t); a.Error == "" {
 					t.Errorf("a cancelled call gives %s", a.Result)
 				}
 				e.unfollowed()
-				newVisitor(t, c) // the server goes on
+				v.isGreeted() // the server goes on
 				c.close(t)
 			})
-			kind.follows(t, newEstate(t, program), func(_ estate, c *conversation) { c.close(t) })
-			kind.follows(t, newEstate(t, program), func(_ estate, c *conversation) { c.kill() })
+			kind.follows(t, newEstate(t, program), func(_ estate, _ visitor, c *conversation) { c.close(t) })
+			kind.follows(t, newEstate(t, program), func(_ estate, _ visitor, c *conversation) { c.kill() })
 		})
 	}
 }
 
 // follows has a client run a command that goes on and on, and ends it some way.
-func (k clientKind) follows(t *testing.T, e estate, end func(estate, *conversation)) {
+func (k clientKind) follows(t *testing.T, e estate, end func(estate, visitor, *conversation)) {
 	t.Helper()
 	c := k.open(t, e, e.server()).(*conversation)
-	c.list(t)
+	v := newVisitor(t, c)
 	c.begin(t, "cmd_run", arguments{"commandId": "follow"})
 	first := c.progress(t)
 	e.adds("root/followed.txt", "second\n")
@@ -211,7 +225,7 @@ func (k clientKind) follows(t *testing.T, e estate, end func(estate, *conversati
 	if len(e.followers()) == 0 {
 		t.Error("no command runs")
 	}
-	end(e, c)
+	end(e, v, c)
 	e.deserted()
 }
 
