@@ -32,12 +32,12 @@ var table []row
 var parts = []struct {
 	name    string
 	measure func(rounds int, quick bool) error
-}{{"spawns", spawns}, {"files", files}, {"audits", audits}, {"kills", kills}, {"memory", memory}, {"startup", startup}, {"egress", ways}, {"web", web}}
+}{{"spawns", spawns}, {"files", files}, {"audits", audits}, {"kills", kills}, {"memory", memory}, {"startup", startup}, {"egress", ways}, {"web", web}, {"mcp", mcp}}
 
 func main() {
 	rounds := flag.Int("rounds", 300, "rounds of each interleaved loop")
 	quick := flag.Bool("quick", false, "a tenth of everything, to see that it runs")
-	only := flag.String("only", "", "measure this part alone: spawns, files, audits, kills, memory, startup, egress or web")
+	only := flag.String("only", "", "measure this part alone: spawns, files, audits, kills, memory, startup, egress, web or mcp")
 	child := flag.String("child", "", "internal: run one measurement in this process")
 	flag.Parse()
 	if *child != "" {
@@ -111,6 +111,12 @@ func settled(rounds int, settle func(), funcs ...func() error) ([]time.Duration,
 func median(t []time.Duration) time.Duration {
 	slices.Sort(t)
 	return t[len(t)/2]
+}
+
+// reportStart is report for a start to which a part was added.
+func reportStart(what string, floor, whole time.Duration, bar string) {
+	report(what, fmt.Sprintf("%.2f ms", float64(floor)/1e6),
+		fmt.Sprintf("%.2f ms = +%.2f ms", float64(whole)/1e6, float64(whole-floor)/1e6), bar)
 }
 
 func ratio(a, b time.Duration) string { return fmt.Sprintf("%.2f x", float64(a)/float64(b)) }

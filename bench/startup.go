@@ -3,10 +3,9 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 )
 
 // startup compares `durward version` with a Go program that does nothing.
@@ -16,17 +15,10 @@ func startup(rounds int, quick bool) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	source := filepath.Join(dir, "empty.go")
-	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+	empty, err := buildEmpty(dir)
+	ours, failed := buildDurward(dir)
+	if err := errors.Join(err, failed); err != nil {
 		return err
-	}
-	empty, ours := filepath.Join(dir, "empty"), filepath.Join(dir, "durward")
-	for target, from := range map[string]string{empty: source, ours: "./cmd/durward"} {
-		build := exec.Command("go", "build", "-o", target, from)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("go build %s: %w\n%s", from, err, out)
-		}
 	}
 	m, err := interleaved(max(rounds/3, 5),
 		func() error { return exec.Command(empty).Run() },
@@ -35,7 +27,6 @@ func startup(rounds int, quick bool) error {
 	if err != nil {
 		return err
 	}
-	report("start of durward version", fmt.Sprintf("%.2f ms", float64(m[0])/1e6),
-		fmt.Sprintf("%.2f ms = +%.2f ms", float64(m[1])/1e6, float64(m[1]-m[0])/1e6), "<= +15 ms")
+	reportStart("start of durward version", m[0], m[1], "<= +15 ms")
 	return nil
 }
