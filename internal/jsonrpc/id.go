@@ -2,7 +2,6 @@ package jsonrpc
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"strconv"
 
@@ -47,10 +46,10 @@ func (id *ID) UnmarshalJSON(text []byte) error {
 
 // parseID makes an ID of one JSON value.
 func parseID(value []byte) (id ID, ok bool) {
-	if isInteger(value) || isPlain(value) {
+	if isInteger(value) || jsonx.IsPlain(value) {
 		return ID{string(value)}, true
 	}
-	if s, ok := stringOf(value); ok {
+	if s, ok := jsonx.Text(value); ok {
 		return StringID(s), true
 	}
 	return ID{}, false
@@ -59,36 +58,4 @@ func parseID(value []byte) (id ID, ok bool) {
 // isInteger reports whether a JSON value is a number without fraction and exponent.
 func isInteger(value []byte) bool {
 	return len(value) > 0 && (value[0] == '-' || '0' <= value[0] && value[0] <= '9') && !bytes.ContainsAny(value, ".eE")
-}
-
-// isPlain reports whether a JSON value is a string that is written in one way only.
-func isPlain(value []byte) bool {
-	if len(value) == 0 || value[0] != '"' {
-		return false
-	}
-	for _, c := range value {
-		if c < ' ' || c > '~' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
-// stringOf gives what a JSON value says if it is a string.
-func stringOf(value []byte) (s string, ok bool) {
-	said, ok := unquote(value)
-	return string(said), ok
-}
-
-// unquote is stringOf without a copy where none is needed.
-func unquote(value []byte) (said []byte, ok bool) {
-	if isPlain(value) {
-		return value[1 : len(value)-1], true
-	}
-	if len(value) == 0 || value[0] != '"' {
-		return nil, false
-	}
-	var s string
-	err := json.Unmarshal(value, &s)
-	return []byte(s), err == nil
 }

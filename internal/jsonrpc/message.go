@@ -53,7 +53,7 @@ func (m Message) Append(text []byte) []byte {
 	case len(m.Result) == 0:
 		text = append(text, `,"result":null`...)
 	default:
-		text = appendCompact(append(text, `,"result":`...), m.Result)
+		text = jsonx.AppendCompact(append(text, `,"result":`...), m.Result)
 	}
 	return append(text, '}')
 }
@@ -61,7 +61,7 @@ func (m Message) Append(text []byte) []byte {
 func (m Message) appendCall(text []byte) []byte {
 	text = jsonx.AppendString(append(text, `,"method":`...), m.Method)
 	if len(m.Params) > 0 {
-		text = appendCompact(append(text, `,"params":`...), m.Params)
+		text = jsonx.AppendCompact(append(text, `,"params":`...), m.Params)
 	}
 	return text
 }
@@ -70,7 +70,7 @@ func (e *Error) append(text []byte) []byte {
 	text = strconv.AppendInt(append(text, `{"code":`...), int64(e.Code), 10)
 	text = jsonx.AppendString(append(text, `,"message":`...), e.Message)
 	if len(e.Data) > 0 {
-		text = appendCompact(append(text, `,"data":`...), e.Data)
+		text = jsonx.AppendCompact(append(text, `,"data":`...), e.Data)
 	}
 	return append(text, '}')
 }

@@ -18,7 +18,7 @@ func Parse(text []byte) (Message, *Error) {
 	if err := check(text); err != nil {
 		return Message{}, err
 	}
-	text = text[skip(text, 0):]
+	text = jsonx.TrimSpace(text)
 	switch text[0] {
 	case '{':
 		return split(text).message()
@@ -30,8 +30,8 @@ func Parse(text []byte) (Message, *Error) {
 
 // IsBatch reports whether a text is for [Batch] rather than for [Parse].
 func IsBatch(text []byte) bool {
-	at := skip(text, 0)
-	return at < len(text) && text[at] == '['
+	text = jsonx.TrimSpace(text)
+	return len(text) > 0 && text[0] == '['
 }
 
 // Batch gives the elements of an array, at least one, each of them for [Parse]. They
@@ -43,7 +43,7 @@ func Batch(text []byte) ([]json.RawMessage, *Error) {
 	if !IsBatch(text) {
 		return nil, invalid("a batch is an array")
 	}
-	list := elements(text[skip(text, 0):])
+	list := jsonx.Elements(jsonx.TrimSpace(text))
 	if len(list) == 0 {
 		return nil, invalid("a batch holds at least one message")
 	}
@@ -69,7 +69,7 @@ type envelope struct{ version, id, method, params, result, err []byte }
 
 func split(object []byte) envelope {
 	var e envelope
-	for name, value := range members(object) {
+	for name, value := range jsonx.Members(object) {
 		switch string(name) {
 		case "jsonrpc":
 			e.version = value
@@ -93,7 +93,7 @@ func (e envelope) message() (Message, *Error) {
 		return e.response()
 	}
 	id, known := parseID(e.id)
-	method, isString := stringOf(e.method)
+	method, isString := jsonx.Text(e.method)
 	m := Message{ID: id}
 	switch {
 	case !e.isVersion2():
@@ -149,7 +149,7 @@ func parseError(value []byte) (*Error, *Error) {
 }
 
 func (e envelope) isVersion2() bool {
-	version, _ := unquote(e.version)
+	version, _ := jsonx.Unquote(e.version)
 	return string(version) == "2.0"
 }
 

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/durward/durward/internal/jsonx"
 )
 
 // MaxLineBytes is the limit of a [Reader] that is not given one.
@@ -44,7 +46,7 @@ func (r *Reader) ReadLine() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if skip(line, 0) < len(line) {
+		if len(jsonx.TrimSpace(line)) > 0 {
 			return line, nil
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -39,6 +40,24 @@ func FuzzStrict(f *testing.F) {
 		var into request
 		if jsonx.Decode(text, &into, jsonx.Options{IgnoreUnknown: true}) == nil && err != nil {
 			t.Fatalf("Decode accepts %q and Check does not: %v", text, err)
+		}
+	})
+}
+
+// An object that is walked over has the members that it is decoded into.
+func FuzzObject(f *testing.F) {
+	for _, s := range append(seeds, "null", "", " \t{\"a\" : \"\\\"}\" , \"\\u0062\":[{}, 1] ,\"\":-0}\n") {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var want map[string]json.RawMessage
+		err := jsonx.Decode(text, &want, jsonx.Options{})
+		got, refused := jsonx.Object(text, jsonx.Limits{})
+		if (refused == nil) != (err == nil && want != nil) {
+			t.Fatalf("Object of %q: %v, want %v", text, refused, err)
+		}
+		if refused == nil && !maps.EqualFunc(got, want, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+			t.Fatalf("Object of %q: %q, want %q", text, got, want)
 		}
 	})
 }

@@ -88,9 +88,8 @@ func known(name string) bool {
 
 // members takes the object apart, and refuses one that has too many or too few.
 func members(text []byte) (map[string]json.RawMessage, error) {
-	var given map[string]json.RawMessage
-	err := jsonx.Decode(text, &given, jsonx.Options{Limits: jsonx.Limits{Bytes: int64(len(text))}})
-	if err != nil || given == nil {
+	given, err := jsonx.Object(text, jsonx.Limits{Bytes: int64(len(text))})
+	if err != nil {
 		return nil, refuse(durward.WrongType, "the arguments are not an object")
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -1,6 +1,9 @@
 package mcp
 
-import "github.com/durward/durward"
+import (
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
+)
 
 // A runResult is what a command came to.
 type runResult struct {
@@ -45,10 +48,13 @@ func success(m mark, inv invocation, r durward.Result) toolResult {
 // shownAs is the text for a model: the file itself where that is text, else the object.
 func shownAs(inv invocation, output any) string {
 	raw, _ := encode(output) // what is no JSON is noticed when the whole is encoded
-	if inv.call.Tool == fsRead && member(inv.input, "encoding") != "base64" {
-		return member(raw, "data")
+	if inv.call.Tool != fsRead || member(inv.input, "encoding") == "base64" {
+		return string(raw)
 	}
-	return string(raw)
+	if jsonx.Check(raw, jsonx.Limits{Bytes: int64(len(raw))}) != nil || !isObject(raw) {
+		return ""
+	}
+	return member(raw, "data")
 }
 
 // failure is the result of a call that was refused or failed: a model can correct itself.

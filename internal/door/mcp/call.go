@@ -8,6 +8,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/toolcall"
 )
 
@@ -43,18 +44,18 @@ func (s *session) direct(ctx context.Context, r request) reply {
 
 // callTool answers tools/call.
 func (s *session) callTool(ctx context.Context, r request) reply {
-	name, ok := stringOf(r.params.Name)
+	name, ok := jsonx.Text(r.params.name)
 	if !ok {
 		return refuse(jsonrpc.InvalidParams, "name is missing or no string")
 	}
-	if r.params.Arguments != nil && !isObject(r.params.Arguments) {
+	if r.params.arguments != nil && !isObject(r.params.arguments) {
 		return refuse(jsonrpc.InvalidParams, "arguments is not an object")
 	}
 	tool := toolNamed(name)
 	if tool == "" {
 		return refuse(jsonrpc.InvalidParams, "unknown tool "+strconv.Quote(short(name)))
 	}
-	inv := s.invoke(r, "mcp", tool, r.params.Arguments)
+	inv := s.invoke(r, "mcp", tool, r.params.arguments)
 	inv.call.Client, inv.call.Trace = s.client, r.meta.trace
 	asked := s.level
 	if r.meta.modern {
@@ -116,10 +117,13 @@ func callOf(tool string, input json.RawMessage) (durward.Call, error) {
 
 // member gives what a member of an object says, if it is a string.
 func member(object []byte, name string) string {
-	var all map[string]json.RawMessage
-	_ = decode(object, &all) // it was checked
-	s, _ := stringOf(all[name])
-	return s
+	for key, value := range jsonx.Members(object) {
+		if string(key) == name {
+			says, _ := jsonx.Text(value)
+			return says
+		}
+	}
+	return ""
 }
 
 func (s *session) do(ctx context.Context, inv invocation) (durward.Result, error) {

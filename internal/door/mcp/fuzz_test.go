@@ -71,10 +71,11 @@ func requested(input []byte) map[string]count {
 		m, _ := jsonrpc.Parse(text)
 		switch {
 		case m.Kind == jsonrpc.Notification:
-			var p params
-			var id jsonrpc.ID
-			if decode(m.Params, &p) == nil && decode(p.RequestID, &id) == nil {
-				cancelled = append(cancelled, id.String())
+			var p struct {
+				ID jsonrpc.ID `json:"requestId"`
+			}
+			if m.Params != nil && decode(m.Params, &p) == nil && p.ID != (jsonrpc.ID{}) {
+				cancelled = append(cancelled, p.ID.String())
 			}
 		case m.Kind != jsonrpc.Response:
 			add(m.ID.String(), 1)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 )
 
 // batchVersion is the one revision that has batches.
@@ -65,8 +66,8 @@ func (s *session) info() serverInfo {
 // initialize agrees on a revision: the one asked for if it has a handshake and is known,
 // else the newest of those.
 func (s *session) initialize(r request) reply {
-	version, ok := stringOf(r.params.ProtocolVersion)
-	client, known := clientOf(r.params.ClientInfo)
+	version, ok := jsonx.Text(r.params.protocolVersion)
+	client, known := clientOf(r.params.clientInfo)
 	switch {
 	case r.batched:
 		return refuse(jsonrpc.InvalidRequest, "initialize cannot stand in a batch")

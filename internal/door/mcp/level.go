@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 )
 
 // A level is a place in the list of levels, from the least to the most urgent.
@@ -20,7 +21,7 @@ const silent level = 8
 
 // levelOf reads the name of a level.
 func levelOf(value []byte) (level, bool) {
-	name, _ := stringOf(value)
+	name, _ := jsonx.Text(value)
 	at := slices.Index(levelNames(), name)
 	if at < 0 {
 		return silent, false
@@ -42,7 +43,7 @@ func levelFor(l slog.Level) level {
 }
 
 func (s *session) setLevel(_ context.Context, r request) reply {
-	l, ok := levelOf(r.params.Level)
+	l, ok := levelOf(r.params.level)
 	if !ok {
 		return refuse(jsonrpc.InvalidParams, "level is not one of the eight levels")
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 )
 
 // A meta is the _meta of a request.
@@ -42,7 +43,7 @@ func metaOf(value []byte) (meta, *jsonrpc.Error) {
 	}
 	m.modern = raw.Version != nil || raw.Capabilities != nil || raw.ClientInfo != nil || raw.LogLevel != nil
 	var ok bool
-	if m.version, ok = stringOf(raw.Version); !ok && raw.Version != nil {
+	if m.version, ok = jsonx.Text(raw.Version); !ok && raw.Version != nil {
 		return m, badParams(metaVersion + " is not a string")
 	}
 	if m.capabilities = isObject(raw.Capabilities); !m.capabilities && raw.Capabilities != nil {
@@ -60,7 +61,7 @@ func metaOf(value []byte) (meta, *jsonrpc.Error) {
 			return m, badParams("progressToken is neither a string nor an integer")
 		}
 	}
-	if parent, ok := stringOf(raw.Traceparent); ok {
+	if parent, ok := jsonx.Text(raw.Traceparent); ok {
 		m.trace, _ = durward.ParseTraceparent(parent) // one that is broken is none
 	}
 	return m, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 )
 
 // A resource is something a client can read of a policy.
@@ -32,7 +33,7 @@ func resourcesOf(s Surface) []resource {
 }
 
 func (s *session) listResources(_ context.Context, r request) reply {
-	if r.params.Cursor != nil {
+	if r.params.cursor != nil {
 		return refuse(jsonrpc.InvalidParams, "the cursor is not known: there is one page")
 	}
 	return reply{result: struct {
@@ -55,7 +56,7 @@ type content struct {
 }
 
 func (s *session) readResource(_ context.Context, r request) reply {
-	uri, ok := stringOf(r.params.URI)
+	uri, ok := jsonx.Text(r.params.uri)
 	if !ok {
 		return refuse(jsonrpc.InvalidParams, "uri is missing or no string")
 	}

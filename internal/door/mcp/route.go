@@ -19,16 +19,41 @@ type request struct {
 
 // params are the members that the methods of the protocol have, each still to be judged.
 type params struct {
-	Meta            json.RawMessage `json:"_meta"`
-	Name            json.RawMessage `json:"name"`
-	Arguments       json.RawMessage `json:"arguments"`
-	Cursor          json.RawMessage `json:"cursor"`
-	Level           json.RawMessage `json:"level"`
-	URI             json.RawMessage `json:"uri"`
-	Notifications   json.RawMessage `json:"notifications"`
-	ProtocolVersion json.RawMessage `json:"protocolVersion"`
-	ClientInfo      json.RawMessage `json:"clientInfo"`
-	RequestID       json.RawMessage `json:"requestId"`
+	meta, name, arguments, cursor, level, uri, notifications, protocolVersion, clientInfo, requestID json.RawMessage
+}
+
+// paramsOf takes params apart. What is no object has none; members that the protocol may have
+// elsewhere are passed over.
+func paramsOf(object []byte) params {
+	var p params
+	if !isObject(object) {
+		return p
+	}
+	for name, value := range jsonx.Members(object) {
+		switch string(name) {
+		case "_meta":
+			p.meta = value
+		case "name":
+			p.name = value
+		case "arguments":
+			p.arguments = value
+		case "cursor":
+			p.cursor = value
+		case "level":
+			p.level = value
+		case "uri":
+			p.uri = value
+		case "notifications":
+			p.notifications = value
+		case "protocolVersion":
+			p.protocolVersion = value
+		case "clientInfo":
+			p.clientInfo = value
+		case "requestId":
+			p.requestID = value
+		}
+	}
+	return p
 }
 
 // route finds who answers a request.
@@ -37,11 +62,9 @@ func (s *session) route(ctx context.Context, r request) reply {
 	if isDirect(r.Method) {
 		return s.direct(ctx, r)
 	}
-	if err := decode(r.Params, &r.params); err != nil {
-		return refuse(jsonrpc.InvalidParams, err.Error())
-	}
+	r.params = paramsOf(r.Params)
 	var bad *jsonrpc.Error
-	if r.meta, bad = metaOf(r.params.Meta); bad != nil {
+	if r.meta, bad = metaOf(r.params.meta); bad != nil {
 		return reply{bad: bad}
 	}
 	switch {
@@ -88,9 +111,8 @@ func (s *session) notified(calls context.Context, m jsonrpc.Message) {
 			s.start(task{reply: r}, func() { r.run() })
 		}
 	case m.Method == "notifications/cancelled":
-		var p params
 		var id jsonrpc.ID
-		if decode(m.Params, &p) == nil && decode(p.RequestID, &id) == nil {
+		if id.UnmarshalJSON(paramsOf(m.Params).requestID) == nil {
 			s.inFlight.Cancel(id)
 		}
 	}
@@ -99,19 +121,8 @@ func (s *session) notified(calls context.Context, m jsonrpc.Message) {
 // decode reads a part of a message that was checked. Members that the protocol may have
 // elsewhere are passed over.
 func decode(text []byte, into any) error {
-	if len(text) == 0 {
-		text = []byte("{}")
-	}
 	return jsonx.Decode(text, into, jsonx.Options{Limits: jsonx.Limits{Bytes: int64(len(text))}, IgnoreUnknown: true})
 }
 
 // isObject reports whether a value of a message is an object.
 func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }
-
-// stringOf gives what a value says, if it is a string.
-func stringOf(value []byte) (s string, ok bool) {
-	if len(value) == 0 || value[0] != '"' {
-		return "", false
-	}
-	return s, json.Unmarshal(value, &s) == nil
-}

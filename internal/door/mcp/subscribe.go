@@ -38,7 +38,7 @@ func (s *session) subscribe(_ context.Context, r request) reply {
 	switch {
 	case r.batched:
 		return refuse(jsonrpc.InvalidRequest, "subscriptions/listen cannot stand in a batch")
-	case !isObject(r.params.Notifications) || decode(r.params.Notifications, &asked) != nil:
+	case !isObject(r.params.notifications) || decode(r.params.notifications, &asked) != nil:
 		return refuse(jsonrpc.InvalidParams, "notifications is not an object of what to listen to")
 	case len(s.subscriptions) == maxSubscriptions:
 		return refuse(jsonrpc.InvalidRequest, "too many subscriptions are open")

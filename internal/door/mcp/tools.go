@@ -84,7 +84,7 @@ func toolNamed(name string) string {
 }
 
 func (s *session) listTools(_ context.Context, r request) reply {
-	if r.params.Cursor != nil {
+	if r.params.cursor != nil {
 		return refuse(jsonrpc.InvalidParams, "the cursor is not known: there is one page")
 	}
 	return reply{result: struct {

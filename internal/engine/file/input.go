@@ -29,9 +29,8 @@ func decode(op string, input json.RawMessage, fields []field) error {
 	if !bytes.HasPrefix(bytes.TrimLeft(input, " \t\r\n"), []byte("{")) {
 		return misfit(durward.WrongType, op, fields, "the input is no object")
 	}
-	var members map[string]json.RawMessage
-	limits := jsonx.Limits{Bytes: int64(len(input))} // the door has bounded it
-	if err := jsonx.Decode(input, &members, jsonx.Options{Limits: limits}); err != nil {
+	members, err := jsonx.Object(input, jsonx.Limits{Bytes: int64(len(input))}) // the door has bounded it
+	if err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {

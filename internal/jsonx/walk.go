@@ -1,4 +1,4 @@
-package jsonrpc
+package jsonx
 
 import (
 	"bytes"
@@ -6,15 +6,16 @@ import (
 	"iter"
 )
 
-// What stands here walks over JSON that has been checked. It trusts the grammar and
-// looks for nothing but where a value ends.
+// What walks here over JSON that [Check] has passed trusts the grammar, and looks for
+// nothing but where a value ends.
 
-// members gives the name and the value of each member of an object.
-func members(object []byte) iter.Seq2[[]byte, []byte] {
+// Members gives what each name of an object's members says, and the value as it stands in
+// the text. The text is one that was checked, and begins with the brace.
+func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		for at := skip(object, 1); object[at] != '}'; {
 			end := stringEnd(object, at)
-			name, _ := unquote(object[at:end])
+			name, _ := Unquote(object[at:end])
 			at = skip(object, skip(object, end)+1) // over the colon
 			end = valueEnd(object, at)
 			if !yield(name, object[at:end:end]) {
@@ -25,8 +26,26 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// elements gives the values of an array.
-func elements(array []byte) []json.RawMessage {
+// Object checks data, and gives the members of the object that it is. Their values share its
+// memory.
+func Object(data []byte, l Limits) (map[string]json.RawMessage, error) {
+	if err := Check(data, l); err != nil {
+		return nil, err
+	}
+	data = TrimSpace(data)
+	if data[0] != '{' {
+		return nil, refusal(data, 0, "expected an object")
+	}
+	members := make(map[string]json.RawMessage)
+	for name, value := range Members(data) {
+		members[string(name)] = value
+	}
+	return members, nil
+}
+
+// Elements gives the values of an array as they stand in the text. The text is one that was
+// checked, and begins with the bracket.
+func Elements(array []byte) []json.RawMessage {
 	var list []json.RawMessage
 	for at := skip(array, 1); array[at] != ']'; {
 		end := valueEnd(array, at)
@@ -44,6 +63,9 @@ func next(text []byte, end int) int {
 	}
 	return end
 }
+
+// TrimSpace cuts off the white space before a value.
+func TrimSpace(text []byte) []byte { return text[skip(text, 0):] }
 
 // skip passes over white space.
 func skip(text []byte, at int) int {
@@ -110,8 +132,41 @@ func escaped(text []byte, at int) bool {
 	return odd
 }
 
-// appendCompact appends a JSON text without the white space between its tokens.
-func appendCompact(line, text []byte) []byte {
+// Text gives what a value says if it is a string. The value is one that was checked; it may
+// be nil.
+func Text(value []byte) (says string, ok bool) {
+	said, ok := Unquote(value)
+	return string(said), ok
+}
+
+// Unquote is [Text] without a copy where none is needed.
+func Unquote(value []byte) (said []byte, ok bool) {
+	if IsPlain(value) {
+		return value[1 : len(value)-1], true
+	}
+	if len(value) == 0 || value[0] != '"' {
+		return nil, false
+	}
+	var s string
+	err := json.Unmarshal(value, &s)
+	return []byte(s), err == nil
+}
+
+// IsPlain reports whether a value is a string that is written in one way only.
+func IsPlain(value []byte) bool {
+	if len(value) == 0 || value[0] != '"' {
+		return false
+	}
+	for _, c := range value {
+		if c < ' ' || c > '~' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// AppendCompact appends a text that was checked without the white space between its tokens.
+func AppendCompact(line, text []byte) []byte {
 	for at := 0; at < len(text); {
 		start := at
 		for at < len(text) && !isSpace(text[at]) {
