@@ -10,10 +10,11 @@ import (
 )
 
 // Current reports whether each path still names the file that the rules were made for,
-// and what was missing still is. Where it does not, a new ruleset is needed; the old one
-// gives nothing more than it did.
+// and what was missing still is, for who knows that nothing was mounted or unmounted since
+// then. Where it does not, a new ruleset is needed; the old one gives nothing more than it
+// did.
 func (r *Ruleset) Current() bool {
-	return !slices.ContainsFunc(r.made.given, given.changed) && !slices.ContainsFunc(r.made.missing, exists)
+	return !slices.ContainsFunc(r.made.folders, func(f *folder) bool { return !f.current() })
 }
 
 func (g given) changed() bool {
@@ -64,11 +65,6 @@ func foldersOf(given []given, missing []string) []*folder {
 		f.missing = append(f.missing, path)
 	}
 	return list
-}
-
-// current is Current for who knows that nothing was mounted or unmounted.
-func (r *Ruleset) current() bool {
-	return !slices.ContainsFunc(r.made.folders, func(f *folder) bool { return !f.current() })
 }
 
 func (f *folder) current() bool {

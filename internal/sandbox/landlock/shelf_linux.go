@@ -37,7 +37,7 @@ func (s *Shelf) Take(r Rules) (*Ruleset, error) {
 	r = r.normal()
 	key, mounts := r.key(), s.mounts.Version()
 	if found := s.find(key, mounts); found != nil {
-		if found.current() {
+		if found.Current() {
 			return found, nil
 		}
 		found.Close()
