@@ -24,6 +24,8 @@ type Keeper struct {
 	stop   chan struct{} // closed when no wait is to go on
 	mounts fsroot.MountTable
 
+	accesses accesses
+
 	shelf sync.Mutex
 	kept  []*pool // guarded by shelf; the one that was wanted last comes last
 }

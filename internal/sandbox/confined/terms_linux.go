@@ -35,6 +35,10 @@ const (
 
 // confine gives the operations of a mode that confines files.
 func (k *Keeper) confine(g durward.Grant) (*Access, error) {
+	return k.accesses.of(aboutFilesAlone(g), k.accessOf)
+}
+
+func (k *Keeper) accessOf(g durward.Grant) (*Access, error) {
 	abi, err := landlock.Probe()
 	if err != nil {
 		return nil, err
@@ -56,7 +60,6 @@ func termsOf(g durward.Grant) (*terms, []landlock.Gap, error) {
 	for _, set := range []*[]string{&f.Read, &f.Write, &f.Exec} {
 		*set = slices.DeleteFunc(slices.Clone(*set), func(path string) bool { return path == durward.PrivateTmp })
 	}
-	g.Network = durward.Network{} // of no use to a file operation
 	rules, gaps, err := landlock.For(g, "")
 	if err != nil {
 		return nil, nil, err
