@@ -16,7 +16,7 @@ const maxLinks = 40 // as the kernel counts them
 // component after the other without following, reads links and takes their components in
 // turn, and goes up by returning to a directory that it came through.
 type walk struct {
-	dirs  []int    // the way here, "/" first
+	dirs  []int    // the way here, "/" first; or what is at the end, where no step was taken
 	names []string // of the directories but for "/"
 	rest  []string // components still to go, the next one last
 	links int      // links that may still be followed
@@ -41,6 +41,9 @@ func (w *walk) close() {
 // along walks an absolute path to its end. That what is left of it names nothing is no
 // error; after one, the end is where the walk got, and what was still to go behind it.
 func (w *walk) along(path string) error {
+	if w.straight(path) {
+		return nil
+	}
 	top, err := openat(unix.AT_FDCWD, "/")
 	if err != nil {
 		return err

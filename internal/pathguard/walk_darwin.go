@@ -6,3 +6,6 @@ const handleFlags = unix.O_RDONLY
 
 // isMagic reports false: no link leads where its text does not say.
 func isMagic(int) bool { return false }
+
+// straight reports false: there is no way to ask for a path without links.
+func (*walk) straight(string) bool { return false }

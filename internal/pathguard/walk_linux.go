@@ -1,6 +1,11 @@
 package pathguard
 
-import "golang.org/x/sys/unix"
+import (
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 const handleFlags = unix.O_PATH
 
@@ -19,4 +24,39 @@ func isMagic(dir int) bool {
 	}
 	var st unix.Stat_t
 	return unix.Fstat(dir, &st) != nil || st.Ino != procRoot
+}
+
+// straight goes along a path that leads where its text says: it is absolute and written
+// without detours, and the kernel finds no link on it. If it reports false the path is still
+// to be walked.
+func (w *walk) straight(path string) bool {
+	if path != filepath.Clean(path) {
+		return false
+	}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	if err != nil {
+		return false
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		unix.Close(fd)
+		return false
+	}
+	w.dirs = []int{fd}
+	w.arrive(path, st)
+	return true
+}
+
+// arrive makes the walk one that went along a path without detours to what it names.
+func (w *walk) arrive(path string, st unix.Stat_t) {
+	if path == "/" {
+		return
+	}
+	names := strings.Split(path[1:], "/")
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		last := len(names) - 1
+		w.leaf, w.leafStat, names = names[last], st, names[:last]
+	}
+	w.names = names
 }
