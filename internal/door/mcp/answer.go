@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"encoding/json"
+
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonx"
 )
@@ -36,25 +38,28 @@ type toolResult struct {
 }
 
 type block struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
+	Type string          `json:"type"`
+	Text json.RawMessage `json:"text"` // a string
 }
+
+func blockOf(text string) block { return block{"text", jsonx.AppendString(nil, text)} }
 
 func success(m mark, inv invocation, r durward.Result) toolResult {
 	output := outputOf(inv, r)
-	return toolResult{mark: m, Content: []block{{"text", shownAs(inv, output)}}, Structured: output}
+	return toolResult{mark: m, Content: []block{shownAs(inv, output)}, Structured: output}
 }
 
 // shownAs is the text for a model: the file itself where that is text, else the object.
-func shownAs(inv invocation, output any) string {
+func shownAs(inv invocation, output any) block {
 	raw, _ := encode(output) // what is no JSON is noticed when the whole is encoded
 	if inv.call.Tool != fsRead || member(inv.input, "encoding") == "base64" {
-		return string(raw)
+		return blockOf(string(raw))
 	}
-	if jsonx.Check(raw, jsonx.Limits{Bytes: int64(len(raw))}) != nil || !isObject(raw) {
-		return ""
+	read, _ := jsonx.Object(raw, jsonx.Limits{Bytes: int64(len(raw))})
+	if data := read["data"]; len(data) > 0 && data[0] == '"' {
+		return block{"text", data} // as it is written there
 	}
-	return member(raw, "data")
+	return blockOf("")
 }
 
 // failure is the result of a call that was refused or failed: a model can correct itself.
@@ -65,7 +70,7 @@ func failure(m mark, inv invocation, r durward.Result, err error) toolResult {
 		text += " (" + f.Rule + ")"
 	}
 	f.Message = messageOf(err)
-	result := toolResult{mark: m, Content: []block{{"text", text + ": " + f.Message}}, IsError: true, Meta: map[string]fault{"mdmcp/error": f}}
+	result := toolResult{mark: m, Content: []block{blockOf(text + ": " + f.Message)}, IsError: true, Meta: map[string]fault{"mdmcp/error": f}}
 	if f.TimedOut {
 		partial := runResultOf(r)
 		partial.ExitCode, partial.TimedOut = -1, true
