@@ -11,6 +11,9 @@ import (
 // that sends without end and reads nothing is not read either.
 const maxCalls = 256
 
+// maxWaiting bounds those who wait for a call.
+const maxWaiting = 8
+
 // A session is one stream from its first line to its last answer. What is not said to be
 // for others is the loop's own.
 type session struct {
@@ -27,6 +30,8 @@ type session struct {
 	inFlight jsonrpc.InFlight // for all
 	slots    chan struct{}    // for all; taken by each call beside the loop
 	running  sync.WaitGroup   // for all; the loop and what it started
+	more     chan func()      // to those who have done a call and wait for another
+	waiting  chan struct{}    // for all; taken by each of them
 
 	out   chan func(*jsonrpc.Writer) error // for all; closed when nobody sends any more
 	stop  chan struct{}                    // closed when nothing more is to be taken
@@ -42,7 +47,7 @@ type session struct {
 func newSession(o Options) *session {
 	return &session{
 		Options: o, level: silent, tools: listed(o.Surface()),
-		slots: make(chan struct{}, maxCalls), out: make(chan func(*jsonrpc.Writer) error),
+		slots: make(chan struct{}, maxCalls), more: make(chan func()), waiting: make(chan struct{}, maxWaiting), out: make(chan func(*jsonrpc.Writer) error),
 		stop: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
 	}
 }

@@ -60,13 +60,35 @@ func (s *session) start(t task, rest func()) {
 		return
 	}
 	select {
+	case s.more <- rest: // somebody waits for it
+		return
+	default:
+	}
+	select {
 	case s.slots <- struct{}{}:
-		s.running.Go(func() {
-			defer func() { <-s.slots }()
-			rest()
-		})
+		s.running.Go(func() { s.work(rest) })
 	default:
 		rest()
+	}
+}
+
+// work does the rest of a task, and then of others as they come: what has grown to carry
+// one call is there for the next. No more than a few wait for that.
+func (s *session) work(rest func()) {
+	defer func() { <-s.slots }()
+	for {
+		rest()
+		select {
+		case s.waiting <- struct{}{}:
+		default:
+			return
+		}
+		select {
+		case rest = <-s.more:
+			<-s.waiting
+		case <-s.stop:
+			return
+		}
 	}
 }
 
