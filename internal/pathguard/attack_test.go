@@ -141,3 +141,14 @@ func TestExistenceOutsideIsNotObservable(t *testing.T) {
 		}
 	}
 }
+
+// A panic while a path is looked at is that of the call, and not of the program.
+func TestAPanicIsTheCallers(t *testing.T) {
+	defer func() {
+		if p := recover(); p != "oh" {
+			t.Errorf("it comes as %v", p)
+		}
+	}()
+	_, _ = waited(t.Context(), "op", func() (int, error) { panic("oh") }, func(int) { t.Error("nothing is to be dropped") })
+	t.Error("it is gone")
+}

@@ -107,25 +107,34 @@ func (g *Guard) inside(op, path string, p *place) error {
 }
 
 // waited does f, and leaves it to itself when ctx ends first, for there are file systems
-// that never answer. What f comes to after that is dropped.
+// that never answer. What f comes to after that is dropped. A panic of f is the caller's who
+// waits.
 func waited[T any](ctx context.Context, op string, f func() (T, error), drop func(T)) (T, error) {
 	type answer struct {
-		got T
-		err error
+		got      T
+		err      error
+		panicked any
 	}
 	answers := make(chan answer)
 	go func() {
-		got, err := f()
+		var a answer
+		func() {
+			defer func() { a.panicked = recover() }()
+			a.got, a.err = f()
+		}()
 		select {
-		case answers <- answer{got, err}:
+		case answers <- a:
 		case <-ctx.Done():
-			if err == nil {
-				drop(got)
+			if a.err == nil && a.panicked == nil {
+				drop(a.got)
 			}
 		}
 	}()
 	select {
 	case a := <-answers:
+		if a.panicked != nil {
+			panic(a.panicked)
+		}
 		return a.got, a.err
 	case <-ctx.Done():
 		return *new(T), durward.Ended(ctx, op)
