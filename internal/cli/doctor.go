@@ -13,6 +13,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/mcppolicy"
 	"github.com/durward/durward/internal/policy"
 	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
@@ -35,6 +36,8 @@ type levelData struct {
 type checkData struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
+	// Warning is set where it works and is worth a look all the same.
+	Warning bool `json:"warning,omitempty"`
 	// Gives says what it is good for, Error why it cannot be had, Fix what to change.
 	Gives string `json:"gives,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -46,10 +49,12 @@ func (p *program) doctorCommand() *cobra.Command {
 	file := ""
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "find out by trying what this machine can hold", Args: atMost(0),
-		Long:    "Exits with 0 when commands can be run and recorded here, with 3 for an invalid policy, with 9 otherwise.",
+		Long: `Tries each level of the sandbox, a call, and the log. Where there is a policy of durward mcp it starts
+that server and talks with it, too. Exits with 0 when commands can be run and recorded here, with 3 for an invalid
+policy, with 9 otherwise.`,
 		Example: "  durward doctor\n  durward doctor --json",
 	}
-	cmd.Flags().StringVar(&file, "policy", p.env[varPolicy], "check the policy in `FILE`, too")
+	cmd.Flags().StringVar(&file, "policy", p.env[varPolicy], "check the policy in `FILE`, of exec or of mcp (default: the user's policy of mcp, if there is one)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.doctor(cmd.Context(), file) }
 	return cmd
 }
@@ -60,9 +65,7 @@ func (p *program) doctor(ctx context.Context, policyFile string) error {
 		Levels: levels(sandbox.ProbeAll(), os.DirFS("/proc/sys")),
 		Checks: []checkData{p.checkConfig(), p.checkState(), p.checkLog(ctx), p.checkCall(ctx)},
 	}
-	if policyFile != "" {
-		data.Checks = append(data.Checks, p.checkPolicy(policyFile))
-	}
+	data.Checks = append(data.Checks, p.checkPolicies(ctx, policyFile)...)
 	status := data.status()
 	if !p.json {
 		return errors.Join(p.printDoctor(data), status)
@@ -232,6 +235,34 @@ func firstMistake(c checkData) checkData {
 	return c
 }
 
+// result is OK, WARN or FAIL.
+func (c checkData) result() string {
+	switch {
+	case !c.OK:
+		return "FAIL"
+	case c.Warning:
+		return "WARN"
+	}
+	return "OK"
+}
+
+// checkPolicies checks the policy that was named, or the user's own of durward mcp.
+func (p *program) checkPolicies(ctx context.Context, named string) []checkData {
+	file := named
+	if file == "" {
+		own, err := p.policyPath("")
+		if _, missing := os.Stat(own); err != nil || missing != nil {
+			return nil
+		}
+		return p.checkMCP(ctx, own)
+	}
+	text, _, err := readMCPPolicy(file)
+	if err == nil && mcppolicy.Is(text) {
+		return p.checkMCP(ctx, file)
+	}
+	return []checkData{p.checkPolicy(file)} // says what cannot be read, too
+}
+
 func (p *program) checkPolicy(file string) checkData {
 	dir, err := p.dir()
 	var loaded *policy.Policy
@@ -253,8 +284,11 @@ func (p *program) printDoctor(data doctorData) error {
 		if !c.OK {
 			result, detail = "no", c.Error
 		}
+		if indent == "" {
+			result = c.result()
+		}
 		rows = append(rows, []string{indent + c.Name, result, detail})
-		if c.Fix != "" && !c.OK {
+		if c.Fix != "" && (!c.OK || c.Warning) {
 			rows = append(rows, []string{indent, "fix", c.Fix})
 		}
 	}

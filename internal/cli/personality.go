@@ -15,6 +15,9 @@ type linkName struct {
 	first []string
 }
 
+// mainName is what the program is called.
+const mainName = "durward"
+
 // configurator is the name under which policies are kept where that program keeps them.
 const configurator = "mdmcpcfg"
 

@@ -1,6 +1,7 @@
 package mcppolicy
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -34,6 +35,16 @@ func Parse(file string, data []byte) (*Document, error) {
 		return nil, policy.Invalid(r.Err())
 	}
 	return doc, nil
+}
+
+// Is reports whether a text is a policy of this kind, whatever mistakes it has, and not one
+// of another kind: only these say which version they are, or name roots.
+func Is(data []byte) bool {
+	n, _ := config.ParseWith("", data, config.Options{Format: config.YAML})
+	if n == nil {
+		return false
+	}
+	return slices.ContainsFunc([]string{"version", "allowedRoots", alias("allowedRoots")}, func(name string) bool { return n.Get(name) != nil })
 }
 
 // A reader fills a document.
