@@ -52,7 +52,7 @@ func (p *program) openMCP(policy *mcppolicy.Policy, engines mcpEngines, recorder
 	h := &mcpHouse{policy: policy, guard: guard}
 	h.tools = catalog.New(policy, catalog.Specs{
 		Read:  file.Spec{Guard: guard, MaxReadBytes: policy.Document.Limits.MaxReadBytes.Value},
-		Write: file.Spec{Guard: guard, Writes: true},
+		Write: file.Spec{Guard: guard, Does: file.Writes},
 		Run: command.Spec{
 			Guard: guard, Find: func(id string) (command.Command, error) { return commandOf(policy, id) },
 			Slots: command.NewSlots(policy.Document.Limits.MaxCmdConcurrency.Value),

@@ -101,7 +101,7 @@ func TestExistenceOutsideIsNotObservable(t *testing.T) {
 	files, at := unconfined(t), top+"/outside/x"
 	ask := func(path string) []durward.Error {
 		_, read := g.OpenFile(t.Context(), files, path)
-		_, dir := g.OpenDir(t.Context(), files, path)
+		_, dir := g.OpenWorkingDir(t.Context(), files, path)
 		judged := g.JudgeWrite(t.Context(), files, path, 1, WriteOptions{Overwrite: true})
 		written := g.WriteFile(t.Context(), files, path, []byte("x"), WriteOptions{Overwrite: true})
 		var all []durward.Error

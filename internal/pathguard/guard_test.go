@@ -101,7 +101,7 @@ func TestOpenDirGivesTheDirectory(t *testing.T) {
 	top := plant(t, map[string]string{"root/sub/a": "", "root/link": "-> sub"})
 	g := open(t, Options{}, top+"/root")
 	for path, want := range map[string]string{"/root": "/root", "/root/sub/": "/root/sub", "/root/link": "/root/sub", "/root/sub/..": "/root"} {
-		dir, err := g.OpenDir(t.Context(), unconfined(t), top+path)
+		dir, err := g.OpenWorkingDir(t.Context(), unconfined(t), top+path)
 		must(t, err)
 		if got, err := fsroot.PhysicalPath(dir); got != top+want || err != nil {
 			t.Errorf("%s is %s, %v", path, got, err)
@@ -111,7 +111,7 @@ func TestOpenDirGivesTheDirectory(t *testing.T) {
 	for path, want := range map[string]durward.Reason{
 		"/root/none": durward.FileNotFound, "/root/sub/a": durward.DirUnavailable, "/root/sub/a/": durward.DirUnavailable, "/": durward.DirDenied,
 	} {
-		dir, err := g.OpenDir(t.Context(), unconfined(t), top+path)
+		dir, err := g.OpenWorkingDir(t.Context(), unconfined(t), top+path)
 		wantReason(t, path, err, want)
 		if dir != nil {
 			t.Errorf("%s is given", path)
@@ -196,7 +196,7 @@ func TestNothingStaysOpen(t *testing.T) {
 	must(t, err)
 	for _, path := range []string{"a", "link", "sub", "out", "loop", "abs", "none", "none/../a", "a/", "sub/new/er", ""} {
 		_, _ = read(t, g, files, top+"/root/"+path)
-		if dir, err := g.OpenDir(t.Context(), files, top+"/root/"+path); err == nil {
+		if dir, err := g.OpenWorkingDir(t.Context(), files, top+"/root/"+path); err == nil {
 			dir.Close()
 		}
 		_ = g.JudgeWrite(t.Context(), files, top+"/root/"+path, 1, WriteOptions{Overwrite: true})

@@ -37,10 +37,10 @@ func (g *Guard) OpenFile(ctx context.Context, files Files, path string) (*fsroot
 	})
 }
 
-// OpenDir opens a directory to start a command in. Its reasons are those of a working
+// OpenWorkingDir opens a directory to start a command in. Its reasons are those of a working
 // directory. The caller closes it.
-func (g *Guard) OpenDir(ctx context.Context, files Files, path string) (*os.File, error) {
-	dir, err := g.openDir(ctx, files, path)
+func (g *Guard) OpenWorkingDir(ctx context.Context, files Files, path string) (*os.File, error) {
+	dir, err := g.OpenDir(ctx, files, path)
 	e := durward.AsError(err)
 	if e == nil {
 		return dir, err
@@ -54,7 +54,8 @@ func (g *Guard) OpenDir(ctx context.Context, files Files, path string) (*os.File
 	return nil, e
 }
 
-func (g *Guard) openDir(ctx context.Context, files Files, path string) (*os.File, error) {
+// OpenDir opens a directory, for the names in it. The caller closes it.
+func (g *Guard) OpenDir(ctx context.Context, files Files, path string) (*os.File, error) {
 	const op = "dir.open"
 	return settled(op, path, func() (*os.File, error) {
 		p, err := g.findThere(ctx, op, path)

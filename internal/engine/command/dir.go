@@ -14,9 +14,9 @@ import (
 func (s Spec) open(ctx context.Context, rule Directory, asked string) (*os.File, error) {
 	switch {
 	case rule.Within && asked == "":
-		return s.Guard.OpenDir(ctx, unconfined{}, s.Guard.Roots()[0])
+		return s.Guard.OpenWorkingDir(ctx, unconfined{}, s.Guard.Roots()[0])
 	case rule.Within:
-		return s.Guard.OpenDir(ctx, unconfined{}, asked)
+		return s.Guard.OpenWorkingDir(ctx, unconfined{}, asked)
 	case rule.Fixed == "" && asked == "":
 		return os.Open("/")
 	case rule.Fixed == "":
@@ -42,7 +42,7 @@ func (s Spec) same(ctx context.Context, dir *os.File, path string) bool {
 	if path == dir.Name() {
 		return true
 	}
-	found, err := s.Guard.OpenDir(ctx, unconfined{}, path)
+	found, err := s.Guard.OpenWorkingDir(ctx, unconfined{}, path)
 	if err != nil {
 		return false
 	}

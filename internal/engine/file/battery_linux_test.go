@@ -27,7 +27,9 @@ type both struct {
 
 func (b both) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	spec := b.spec
-	spec.Writes = strings.Contains(string(c.Input), `"data"`)
+	if strings.Contains(string(c.Input), `"data"`) {
+		spec.Does = Writes
+	}
 	t.Spec = spec
 	return b.Engine.Prepare(ctx, t, c, g)
 }

@@ -51,7 +51,7 @@ func TestTheGrantHolds(t *testing.T) {
 		if err == nil && (result.Report == nil || result.Report.Guarantees[durward.FSRead].Held == durward.HeldNone) {
 			t.Errorf("read %s: the report is %+v", tt.name, result.Report)
 		}
-		_, err = call(t, s.keeper, Spec{Guard: s.guard, Writes: true}, g, fmt.Sprintf(`{"path":%q,"data":"new","overwrite":true}`, tt.name))
+		_, err = call(t, s.keeper, Spec{Guard: s.guard, Does: Writes}, g, fmt.Sprintf(`{"path":%q,"data":"new","overwrite":true}`, tt.name))
 		if durward.ReasonOf(err) != tt.write {
 			t.Errorf("write %s: %v, want %q", tt.name, err, tt.write)
 		}

@@ -1,10 +1,12 @@
-// Package file carries out two tools: one reads a file, one writes one. Their input and
-// output are JSON objects.
+// Package file carries out three tools: one reads a file, one writes one, one lists a
+// directory. Their input and output are JSON objects.
 //
 //	read    {"path":"notes/a.txt","offset":0,"length":100,"encoding":"utf8"}
 //	        {"data":"…","bytesRead":100,"sha256":"…"}
 //	write   {"path":"notes/b.txt","data":"…","encoding":"base64","create":true,"overwrite":false}
 //	        {"bytesWritten":3,"sha256":"…"}
+//	list    {"path":"notes"}
+//	        {"entries":[{"name":"a.txt","type":"file"}],"truncated":false}
 //
 // Of read only path is needed, of write path and data; what else is shown for write, and
 // the offset and encoding of read, are the defaults. Offset and length count bytes. The
@@ -34,14 +36,24 @@ const DefaultMaxReadBytes = 5_000_000
 type Spec struct {
 	// Guard finds the files.
 	Guard *pathguard.Guard
-	// Writes makes it the tool that writes; without it, it is the one that reads.
-	Writes bool
+	// Does is what the tool does.
+	Does Work
 	// MaxReadBytes is the end of every window: no byte behind it is read. Zero means
 	// DefaultMaxReadBytes.
 	MaxReadBytes int64
 }
 
-// An Engine reads and writes files. It is safe for concurrent use.
+// Work is what a tool does.
+type Work int
+
+// The tools. The zero value reads.
+const (
+	Reads Work = iota
+	Writes
+	Lists
+)
+
+// An Engine reads, writes and lists files. It is safe for concurrent use.
 type Engine struct{ keeper *confined.Keeper }
 
 // New gives an engine whose work is confined by the keeper, which stays its owner's to close.
@@ -53,15 +65,18 @@ func (e *Engine) Enforces() []durward.GrantField {
 	return []durward.GrantField{durward.FieldLevel, durward.FieldFiles, durward.FieldNetwork, durward.FieldEnv, durward.FieldLimits}
 }
 
-// Prepare reads the input, and opens the file that is to be read or judges the one that is
-// to be written.
+// Prepare reads the input, and opens what is to be read or listed or judges what is to be
+// written.
 func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	spec, ok := t.Spec.(Spec)
 	if !ok {
 		return nil, fmt.Errorf("tool %q neither reads nor writes files", t.ID)
 	}
-	if spec.Writes {
+	switch spec.Does {
+	case Writes:
 		return e.prepareWrite(ctx, spec, c, g)
+	case Lists:
+		return e.prepareList(ctx, spec, c, g)
 	}
 	return e.prepareRead(ctx, spec, c, g)
 }

@@ -141,7 +141,7 @@ func (v vector) do(t *testing.T, g *pathguard.Guard, path string) error {
 	case "cwd":
 		access, err := keeper.Under(free)
 		must(t, err)
-		dir, err := g.OpenDir(t.Context(), access, path)
+		dir, err := g.OpenWorkingDir(t.Context(), access, path)
 		if err == nil {
 			must(t, dir.Close())
 		}
@@ -160,7 +160,8 @@ func (v vector) do(t *testing.T, g *pathguard.Guard, path string) error {
 	}
 	text, err := json.Marshal(input)
 	must(t, err)
-	_, err = call(t, keeper, Spec{Guard: g, Writes: v.Op == "write"}, free, string(text))
+	does := map[string]Work{"write": Writes}[v.Op]
+	_, err = call(t, keeper, Spec{Guard: g, Does: does}, free, string(text))
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 
 func (s *shelf) write(t testing.TB, input string) (durward.Result, error) {
 	t.Helper()
-	return call(t, s.keeper, Spec{Guard: s.guard, Writes: true}, free, input)
+	return call(t, s.keeper, Spec{Guard: s.guard, Does: Writes}, free, input)
 }
 
 func TestWrites(t *testing.T) {
@@ -87,7 +87,7 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Errorf("%s: %d of %d", input, d.Actual, d.Limit)
 		}
 	}
-	p, err := New(s.keeper).Prepare(t.Context(), durward.Tool{Spec: Spec{Guard: s.guard, Writes: true}},
+	p, err := New(s.keeper).Prepare(t.Context(), durward.Tool{Spec: Spec{Guard: s.guard, Does: Writes}},
 		durward.Call{Input: json.RawMessage(`{"path":"new/a","data":"x"}`)}, free)
 	must(t, err)
 	defer p.Close()

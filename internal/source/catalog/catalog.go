@@ -1,7 +1,8 @@
-// Package catalog offers the three tools of a policy.yaml, and decides their calls by it:
+// Package catalog offers the tools of a policy.yaml, and decides their calls by it:
 //
 //	fs.read    Input {"path": …}    within allowedRoots
 //	fs.write   Input {"path": …}    within the zones of writeRules
+//	fs.list    Input {"path": …}    within allowedRoots, where it is offered
 //	cmd.run    CommandID, Argv      an entry of commands
 //
 // What a policy can say without looking at files is said here. Where a path leads, and so
@@ -10,6 +11,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
@@ -20,6 +22,7 @@ import (
 const (
 	FSRead  durward.ToolID = "fs.read"
 	FSWrite durward.ToolID = "fs.write"
+	FSList  durward.ToolID = "fs.list"
 	CmdRun  durward.ToolID = "cmd.run"
 
 	FileEngine    = "file"
@@ -34,8 +37,9 @@ type Catalog struct {
 	entries map[string]*entry
 }
 
-// Specs are what the engines of the tools need to know.
-type Specs struct{ Read, Write, Run any }
+// Specs are what the engines of the tools need to know. Without one of List that tool is
+// not offered.
+type Specs struct{ Read, Write, List, Run any }
 
 // New makes a catalogue of a policy.
 func New(p *mcppolicy.Policy, s Specs) *Catalog {
@@ -54,6 +58,12 @@ func New(p *mcppolicy.Policy, s Specs) *Catalog {
 			Effect: durward.Effect{Destructive: true}, Engine: FileEngine, Spec: s.Write,
 		},
 	}
+	if s.List != nil {
+		c.tools = slices.Insert(c.tools, 1, durward.Tool{
+			ID: FSList, Title: "List a directory", Doc: "Lists a directory within the allowed roots.",
+			Effect: durward.Effect{ReadOnly: true, Idempotent: true}, Engine: FileEngine, Spec: s.List,
+		})
+	}
 	return c
 }
 
@@ -62,5 +72,5 @@ func (c *Catalog) Find(ctx context.Context, id durward.ToolID) (durward.Tool, er
 	return c.tools.Find(ctx, id)
 }
 
-// Tools lists all three.
+// Tools lists them all.
 func (c *Catalog) Tools(ctx context.Context) ([]durward.Tool, error) { return c.tools.Tools(ctx) }

@@ -19,7 +19,7 @@ func (c *Catalog) Decide(call durward.Call, t durward.Tool) durward.Decision {
 
 func (c *Catalog) decide(call durward.Call, t durward.Tool) (durward.Decision, error) {
 	switch t.ID {
-	case FSRead:
+	case FSRead, FSList:
 		return allowed("allowedRoots", c.policy.Document.AllowedRoots.Where, readGrant(c.policy)), nil
 	case FSWrite:
 		return allowed("writeRules", c.policy.Document.Where, writeGrant(c.policy)), nil
