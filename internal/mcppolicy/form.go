@@ -32,19 +32,20 @@ const maxPatternBytes = 1000
 
 // refusePattern says why a text is no pattern of RE2, or gives "".
 func refusePattern(text string) string {
-	_, err := syntax.Parse(text, syntax.Perl)
-	if err == nil {
-		_, err = compilePattern(text)
-	}
-	if err != nil {
+	if _, err := compilePattern(text); err != nil {
 		return "is no pattern of RE2: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	}
 	return ""
 }
 
-// compilePattern makes a pattern match the whole of an argument.
+// compilePattern makes a pattern match the whole of an argument. It is read by itself
+// first: what is around it neither changes what it means, nor stands in its error.
 func compilePattern(text string) (*regexp.Regexp, error) {
-	return regexp.Compile(`\A(?:` + text + `)\z`)
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	return regexp.Compile(`\A(?:` + tree.String() + `)\z`)
 }
 
 // refuseLoader says why a variable may be nobody's to set, or gives "".

@@ -108,6 +108,37 @@ func TestWhichPartOfAnArgumentIsAPath(t *testing.T) {
 	}
 }
 
+// A pattern means by itself what it means in a policy, and that of the whole argument.
+func TestPatternsMatchTheWholeArgument(t *testing.T) {
+	for _, test := range []struct{ pattern, accepted, refused string }{
+		{`a|ab`, "ab", "abc"},
+		{`ab|a`, "a", "b"},
+		{`\Qa`, "a", "aa"},
+		{`\Qa.b`, "a.b", "axb"},
+		{`x|\Qa)`, "a)", "xa)"},
+		{`\Qa\E+`, "aaa", "a+"},
+		{`(?i)ab|c`, "AB", "bc"},
+		{`^a$`, "a", "ab"},
+		{`(?m)^a$`, "a", "a-b"},
+		{`a*?`, "aaa", "b"},
+		{`(?U)a+`, "aaa", ""},
+		{`(?P<n>[[:alpha:]]+)\d`, "ab1", "ab"},
+		{`\pL{2,3}`, "äöü", "ä"},
+		{`[^a-c]`, "d", "a"},
+		{`(?:)`, "", "a"},
+		{`x{0,3}y?\b`, "xxy", "yx"},
+	} {
+		text := strings.ReplaceAll(test.pattern, "'", "''")
+		c := command(t, compile(t, home+"commands: [{id: c, exec: git, args: {allowMetacharacters: true, patterns: [{type: regex, value: '"+text+"'}]}}]"), "c")
+		if err := c.Judge([]string{test.accepted}, anywhere); err != nil {
+			t.Errorf("%s refuses %q: %v", test.pattern, test.accepted, err)
+		}
+		if c.Judge([]string{test.refused}, anywhere) == nil {
+			t.Errorf("%s accepts %q", test.pattern, test.refused)
+		}
+	}
+}
+
 func TestWhichPatternsAdmitOptions(t *testing.T) {
 	for text, want := range map[string]bool{
 		"-a": true, "^-a$": true, `\A-a\z`: true, "(-a)": true, "(?:-a|-b)": true, "^(--depth=[0-9]+|--sort=[a-z]+)$": true, "(?P<x>-a)": true,
