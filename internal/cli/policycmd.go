@@ -37,6 +37,7 @@ func (p *program) addCmdCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&n.exec, "exec", "", "run this `PROGRAM`: an absolute path, or a name that is looked up on PATH")
 	f.StringArrayVar(&n.allow, "allow", nil, "accept this `ARGUMENT`, to the byte (may be repeated)")
+	f.Lookup("allow").Annotations = map[string][]string{mayBeEmpty: nil} // a program may be given an empty argument
 	f.StringArrayVar(&n.patterns, "pattern", nil, "accept arguments that match `REGEXP` as a whole (may be repeated)")
 	f.StringVar(&n.description, "description", "", "what a model is told about it: `TEXT`")
 	return cmd
