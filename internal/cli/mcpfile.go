@@ -38,7 +38,7 @@ func readMCPPolicy(file string) (text []byte, mode fs.FileMode, err error) {
 // compileMCP makes a policy of the text of a file, or of what is to become that.
 func compileMCP(file string, text []byte, mode fs.FileMode, strict bool) (*mcppolicy.Policy, error) {
 	doc, err := mcppolicy.Parse(file, text)
-	if err != nil {
+	if doc == nil {
 		return nil, err
 	}
 	return mcppolicy.Compile(doc, machine.MCPHost(mode), mcppolicy.Options{Strict: strict})

@@ -20,7 +20,7 @@ func (r *reader) agree(d *Document) {
 		path := fmt.Sprintf("profiles[%d]", i)
 		r.unique(names, path+".name", p.Name)
 		for j, id := range p.Commands.Value {
-			if _, ok := ids[id.Value]; !ok {
+			if _, ok := ids[id.Value]; !ok && id.Value != "" {
 				r.problem(id.Where, "%s.commands[%d]: there is no command %q", path, j, id.Value)
 			}
 		}

@@ -21,9 +21,10 @@ type Options struct {
 // resolved and programs looked up, once; the policy does not follow later changes.
 //
 // The error has the reason [durward.PolicyInvalid] and names every mistake with its
-// place.
+// place, those that [Parse] found in the document included.
 func Compile(doc *Document, host Host, o Options) (*Policy, error) {
 	c := &compiler{doc: doc, host: host, p: &Policy{Document: doc, Hash: doc.Hash()}}
+	c.problems = slices.Clone(doc.mistakes)
 	c.mode(o)
 	c.roots()
 	c.writeRules()
@@ -65,6 +66,9 @@ func (c *compiler) roots() {
 	skipped := 0
 	for i, t := range c.doc.AllowedRoots.Value {
 		name := fmt.Sprintf("allowedRoots[%d]", i)
+		if t.Value == "" {
+			continue // was refused
+		}
 		if c.foreign(t.Value) {
 			c.warn(t.Where, "%s: %s is a path of another system and is skipped", name, t.Value)
 			skipped++
@@ -80,13 +84,16 @@ func (c *compiler) roots() {
 		}
 		c.p.Roots = append(c.p.Roots, Root{Written: t.Value, Path: path, Where: t.Where})
 	}
-	if skipped == len(c.doc.AllowedRoots.Value) {
+	if skipped > 0 && skipped == len(c.doc.AllowedRoots.Value) {
 		c.problems.Add(c.doc.AllowedRoots.Where, "allowedRoots: no entry is a path of this system")
 	}
 }
 
 func (c *compiler) writeRules() {
 	for i, e := range c.doc.WriteRules {
+		if e.Path.Value == "" {
+			continue // was refused
+		}
 		name := fmt.Sprintf("writeRules[%d].path", i)
 		path, exists, ok := c.resolve(name, e.Path)
 		switch {
@@ -94,7 +101,7 @@ func (c *compiler) writeRules() {
 			continue
 		case !exists && !e.CreateIfMissing.Value:
 			c.problems.Add(e.Path.Where, "%s: %s does not exist; set createIfMissing: true to have it made", name, e.Path.Value)
-		case len(c.p.Roots) > 0 && !c.inRoots(path):
+		case c.rootsKnown() && !c.inRoots(path):
 			c.problems.Add(e.Path.Where, "%s: %s lies in no allowed root", name, e.Path.Value)
 		}
 		c.p.WriteRules = append(c.p.WriteRules, WriteRule{

@@ -61,6 +61,55 @@ func TestAllMistakesOnThisMachineAreReportedAtOnce(t *testing.T) {
 	)
 }
 
+// A mistake in what was written hides none of what is there on this machine, and leads to
+// no other one.
+func TestMistakesOfBothKindsAreReportedAtOnce(t *testing.T) {
+	wantProblems(t, load(standard().host(), `version: 1
+allowedRoots: [src, ~/none, ~/code]
+writeRules:
+  - path: /etc
+  - path: rel
+    recursive: 7
+  - path: ~/code/none
+  - {}
+commands:
+  - {id: a, exec: /none, args: {patterns: [{type: regex, value: '('}]}}
+  - {id: a, exec: bin/x, envAllowlist: [A-B, NODE_OPTIONS], sandbox: {filesystem: {read: [/none]}}}
+  - {id: c, exec: git, platform: [darwin], cwdPolicy: fixed, cwd: /none}
+  - {id: d, exec: git, cwdPolicy: fixed, cwd: /none, sandbox: {mode: x}}
+profiles:
+  - {name: p, commands: [.x, a, b]}
+logging: {file: 'D:/x', level: loud}
+nonsense: 1
+`),
+		`p.yaml:2:16: allowedRoots[0] must be an absolute path, or begin with ~/, not "src"`,
+		"p.yaml:2:21: allowedRoots[1]: ~/none does not exist",
+		`p.yaml:5:11: writeRules[1].path must be an absolute path, or begin with ~/, not "rel"`,
+		"p.yaml:6:16: writeRules[1].recursive must be a boolean, not an integer",
+		"p.yaml:7:11: writeRules[2].path: ~/code/none does not exist; set createIfMissing: true to have it made",
+		"p.yaml:8:5: writeRules[3].path is missing",
+		"p.yaml:10:19: commands[0].exec: /none does not exist",
+		"p.yaml:10:65: commands[0].args.patterns[0].value is no pattern of RE2: missing closing ): `(`",
+		`p.yaml:11:10: commands[1].id: "a" is taken (on line 10)`,
+		`p.yaml:11:19: commands[1].exec must be an absolute path or a bare name, not "bin/x"`,
+		`p.yaml:11:41: commands[1].envAllowlist[0] must be a name of letters, digits and underscores that begins with no digit, not "A-B"`,
+		"p.yaml:11:91: /none does not exist; end it with ? if it may be missing",
+		`p.yaml:12:35: commands[2].platform[0] must be one of linux, macos, windows, not "darwin"`,
+		"p.yaml:13:47: commands[3].cwd: /none does not exist",
+		`p.yaml:13:70: commands[3].sandbox.mode must be one of read-only, workspace-write, danger-full-access, external, not "x"`,
+		`p.yaml:15:26: profiles[0].commands[0] must be 1 to 64 letters, digits, dots, hyphens or underscores, and begin with a letter or digit, not ".x"`,
+		`p.yaml:15:33: profiles[0].commands[2]: there is no command "b"`,
+		"p.yaml:16:17: logging.file: D:/x is a path of another system",
+		`p.yaml:16:32: logging.level must be one of trace, debug, info, warn, error, not "loud"`,
+		`p.yaml:17:1: unknown field "nonsense"`,
+	)
+	wantProblems(t, load(standard().host(), "version: 1\nallowedRoots: [~/none, ~/code]\nwriteRules: [{path: /etc}, {path: rel}]\n"),
+		"p.yaml:2:16: allowedRoots[0]: ~/none does not exist",
+		"p.yaml:3:21: writeRules[0].path: /etc lies in no allowed root",
+		`p.yaml:3:35: writeRules[1].path must be an absolute path, or begin with ~/, not "rel"`,
+	)
+}
+
 func TestWithoutAHomeTheTildeStandsForNothing(t *testing.T) {
 	h := standard().host()
 	h.Home = ""

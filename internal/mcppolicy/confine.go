@@ -28,9 +28,11 @@ func (c *Command) Confine() (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]policy.Text, len(c.Entry.EnvAllowlist.Value))
-	for i, t := range c.Entry.EnvAllowlist.Value {
-		names[i] = policy.Text{Value: t.Value, Where: t.Where}
+	var names []policy.Text
+	for _, t := range c.Entry.EnvAllowlist.Value {
+		if t.Value != "" { // which was refused
+			names = append(names, policy.Text{Value: t.Value, Where: t.Where})
+		}
 	}
 	return p.AllowEnv(names...)
 }

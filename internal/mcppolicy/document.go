@@ -2,6 +2,7 @@ package mcppolicy
 
 import (
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/policy"
 )
 
@@ -25,6 +26,9 @@ type Document struct {
 	Profiles            []ProfileEntry
 
 	hash string
+	// mistakes are those that were found in reading. What was refused is empty, whatever
+	// it holds otherwise.
+	mistakes config.Problems
 }
 
 // A Value is a member of a document. Its place is zero where the default stands.

@@ -152,9 +152,11 @@ func (t *texts) reset() {
 func (t *texts) decode(r *reader, n *config.Node) {
 	*t.into = Value[[]Text]{Where: n.Where}
 	r.List(n, func(item *config.Node) {
-		if v, ok := t.item(r, item); ok {
-			t.into.Value = append(t.into.Value, Text{v, item.Where})
+		v, ok := t.item(r, item)
+		if !ok {
+			v = "" // it keeps its place, so that the others have their numbers
 		}
+		t.into.Value = append(t.into.Value, Text{v, item.Where})
 	})
 	if n.Kind == config.List && len(n.Items) < t.least {
 		r.Problem(n, "%s must have an entry", n.Path)

@@ -102,7 +102,7 @@ func compileOn(t testing.TB, h mcppolicy.Host, text string) *mcppolicy.Policy {
 // load gives the error of reading and compiling a document.
 func load(h mcppolicy.Host, text string) error {
 	doc, err := mcppolicy.Parse("p.yaml", []byte(text))
-	if err != nil {
+	if doc == nil {
 		return err
 	}
 	_, err = mcppolicy.Compile(doc, h, mcppolicy.Options{})

@@ -13,8 +13,10 @@ import (
 // Parse reads a policy. file stands in every place.
 //
 // The error has the reason [durward.PolicyInvalid] and names every mistake, one
-// "file:line:column: message" a line; [config.ProblemsOf] gives them as a list. Parse
-// keeps nothing of data and may be called concurrently.
+// "file:line:column: message" a line; [config.ProblemsOf] gives them as a list. When the
+// document can be read in spite of them it comes with the error, so that [Compile] finds
+// the rest; it is of no other use. Parse keeps nothing of data and may be called
+// concurrently.
 func Parse(file string, data []byte) (*Document, error) {
 	n, err := config.ParseWith(file, data, config.Options{Format: config.YAML})
 	if n == nil {
@@ -28,7 +30,8 @@ func Parse(file string, data []byte) (*Document, error) {
 	r.object(n, fields)
 	r.agree(doc)
 	if err := r.Err(); err != nil {
-		return nil, policy.Invalid(err)
+		doc.mistakes = config.ProblemsOf(err)
+		return doc, policy.Invalid(err)
 	}
 	if doc.hash, err = digest(fields); err != nil {
 		r.problem(doc.Where, "the policy is too large: %s", err)

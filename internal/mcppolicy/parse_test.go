@@ -4,6 +4,7 @@ package mcppolicy_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -259,7 +260,15 @@ func FuzzParse(f *testing.F) {
 			if again != nil && again.Hash() != doc.Hash() {
 				t.Errorf("a comment changes the hash of %q", data)
 			}
+		}
+		found := config.ProblemsOf(err)
+		if doc != nil {
 			_, err = mcppolicy.Compile(doc, standard().host(), mcppolicy.Options{})
+		}
+		for _, p := range found {
+			if all := config.ProblemsOf(err); len(all) < 100 && !slices.Contains(all, p) {
+				t.Errorf("a mistake is lost: %v", p)
+			}
 		}
 		if err == nil {
 			return

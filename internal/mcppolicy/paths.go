@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -97,6 +98,12 @@ func split(path string) (parent, base string) {
 }
 
 func separates(c rune) bool { return c == '/' || c == filepath.Separator }
+
+// rootsKnown reports whether there are roots, and none of them was refused for its form:
+// nobody knows what would lie in such a one.
+func (c *compiler) rootsKnown() bool {
+	return len(c.p.Roots) > 0 && !slices.Contains(values(c.doc.AllowedRoots.Value), "")
+}
 
 func (c *compiler) inRoots(path string) bool {
 	for _, root := range c.p.Roots {
