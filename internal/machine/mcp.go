@@ -15,7 +15,7 @@ import (
 func MCPHost(mode fs.FileMode) mcppolicy.Host {
 	h := mcppolicy.Host{
 		Home: Home(), Path: filepath.SplitList(os.Getenv("PATH")), Environ: environ(), Mode: mode,
-		Resolve: filepath.EvalSymlinks, Stat: modeOf, GitDirs: gitDirs,
+		Resolve: filepath.EvalSymlinks, Readlink: os.Readlink, Stat: modeOf, GitDirs: gitDirs,
 	}
 	if runtime.GOOS == "windows" {
 		h.Extensions = []string{".exe", ".com", ".bat", ".cmd"}

@@ -83,9 +83,7 @@ func (c *compiler) exec(name string, cmd *Command) {
 		c.problems.Add(t.Where, "%s: %s %s", name, t.Value, wrong)
 		return
 	}
-	if rule := c.zoneOf(path); rule != nil {
-		c.problems.Add(t.Where, "%s: %s lies where the write rule at %s lets files be written", name, t.Value, rule.Where)
-	}
+	c.refuseInZone(name, t, path)
 	cmd.Exec = path
 	cmd.Physical, _, _ = c.physical(path) // was just found
 }

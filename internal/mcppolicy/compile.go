@@ -120,9 +120,7 @@ func (c *compiler) log() {
 	if !ok {
 		return
 	}
-	if rule := c.zoneOf(path); rule != nil {
-		c.problems.Add(t.Where, "logging.file: %s lies where the write rule at %s lets files be written", t.Value, rule.Where)
-	}
+	c.refuseInZone("logging.file", t, path)
 	c.p.LogFile = path
 }
 

@@ -36,7 +36,7 @@ func TestMistakesOnThisMachine(t *testing.T) {
 		{home + "commands: [{id: a, exec: /usr/bin/pipe}]", "p.yaml:3:26: commands[0].exec: /usr/bin/pipe is not a regular file"},
 		{home + "commands: [{id: a, exec: 'C:\\a.exe'}]", `p.yaml:3:26: commands[0].exec: C:\a.exe is a path of another system; name the systems under platform`},
 		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/scratch/tool}]", "p.yaml:4:26: commands[0].exec: /home/ann/code/scratch/tool lies where the write rule at p.yaml:3:14 lets files be written"},
-		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: planted}]", "p.yaml:4:26: commands[0].exec: planted lies where the write rule at p.yaml:3:14 lets files be written"},
+		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: planted}]", "p.yaml:4:26: commands[0].exec: planted leads to /home/ann/code/scratch/tool, which lies where the write rule at p.yaml:3:14 lets files be written"},
 		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/scratch/out}]", "p.yaml:4:26: commands[0].exec: /home/ann/code/scratch/out lies where the write rule at p.yaml:3:14 lets files be written"},
 		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/none}]", "p.yaml:3:54: commands[0].cwd: ~/none does not exist"},
 		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/code/readme}]", "p.yaml:3:54: commands[0].cwd: ~/code/readme is not a directory"},
@@ -194,6 +194,40 @@ func TestWindows(t *testing.T) {
 	if c := command(t, p, "rg"); c.Exec != "C:/bin/rg.exe" {
 		t.Errorf("got %s", c.Exec)
 	}
+}
+
+// Whoever may write a place on the way to a program chooses what is run: each link of a
+// chain counts, and each directory that a path goes through.
+func TestNoLinkOfAProgramLiesInAWriteZone(t *testing.T) {
+	there := standard()
+	for path, n := range map[string]node{
+		"/home/ann/code/scratch/mid": link("/usr/bin/git"), "/opt/l1": link("l2"), "/opt/l2": link("/home/ann/code/scratch/mid"),
+		"/home/ann/code/scratch/bin": link("/usr/bin"), "/opt/alias": link("/home/ann/code/scratch"), "/opt/dir": link("alias/bin"),
+		"/home/ann/code/scratch/sub": dir(), "/home/ann/code/project/git": program(), "/opt/near": link("/home/ann/code/project/git"),
+		"/opt": dir(), "/opt/up": link("up2/git"), "/opt/up2": link("/usr/bin"),
+	} {
+		there[path] = n
+	}
+	for exec, place := range map[string]string{
+		"/opt/l1":                          "/home/ann/code/scratch",
+		"/opt/l2":                          "/home/ann/code/scratch",
+		"/opt/alias/out":                   "/home/ann/code/scratch",
+		"/opt/dir/git":                     "/home/ann/code/scratch",
+		"/opt/alias/tool":                  "/home/ann/code/scratch/tool",
+		"/opt/near":                        "",
+		"/opt/alias/sub/../../project/git": "/home/ann/code/scratch",
+		"/opt/up":                          "",
+		"/bin/git":                         "",
+	} {
+		err := load(there.host(), home+"writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: "+exec+"}]\n")
+		if place != "" {
+			wantProblems(t, err, "p.yaml:4:26: commands[0].exec: "+exec+" leads to "+place+", which lies where the write rule at p.yaml:3:14 lets files be written")
+		} else if err != nil {
+			t.Errorf("%s: %v", exec, err)
+		}
+	}
+	wantProblems(t, load(there.host(), home+"writeRules: [{path: ~/code/scratch}]\nlogging: {file: /opt/dir/log}\n"),
+		"p.yaml:4:17: logging.file: /opt/dir/log leads to /home/ann/code/scratch, which lies where the write rule at p.yaml:3:14 lets files be written")
 }
 
 func TestCaseDoesNotHideAProgramFromAWriteRule(t *testing.T) {

@@ -24,6 +24,8 @@ type Host struct {
 	// Resolve gives the physical path of an existing one: absolute, free of symbolic
 	// links. Its error is fs.ErrNotExist, wrapped or not, when the path does not exist.
 	Resolve func(path string) (string, error)
+	// Readlink gives what a symbolic link holds, and an error for everything else.
+	Readlink func(path string) (string, error)
 	// Stat gives the mode of an existing file; it follows links.
 	Stat func(path string) (fs.FileMode, error)
 	// GitDirs is that of [policy.Host], Own and Hidden are too.

@@ -14,7 +14,8 @@ import (
 	"github.com/durward/durward/internal/mcppolicy"
 )
 
-// A tree is a file system for tests: what there is at a path. A link leads to its target.
+// A tree is a file system for tests: what there is at a path. A link leads to its target,
+// and may hold no "..".
 type tree map[string]node
 
 type fileMode = fs.FileMode
@@ -59,10 +60,23 @@ func (t tree) resolve(path string) (string, error) {
 		case !ok:
 			return "", fmt.Errorf("resolve %s: %w", path, fs.ErrNotExist)
 		case n.link != "":
-			at = n.link
+			if !filepath.IsAbs(n.link) {
+				n.link = filepath.Join(filepath.Dir(at), n.link)
+			}
+			var err error
+			if at, err = t.resolve(n.link); err != nil {
+				return "", err
+			}
 		}
 	}
 	return at, nil
+}
+
+func (t tree) readlink(path string) (string, error) {
+	if n := t[path]; n.link != "" {
+		return n.link, nil
+	}
+	return "", fs.ErrInvalid
 }
 
 func (t tree) stat(path string) (fs.FileMode, error) {
@@ -73,7 +87,7 @@ func (t tree) stat(path string) (fs.FileMode, error) {
 func (t tree) host() mcppolicy.Host {
 	return mcppolicy.Host{
 		GOOS: "linux", Home: "/home/ann", Path: []string{"", "bin", "/usr/local/bin", "/usr/bin"}, Mode: 0o600,
-		Resolve: t.resolve, Stat: t.stat,
+		Resolve: t.resolve, Readlink: t.readlink, Stat: t.stat,
 	}
 }
 

@@ -114,26 +114,77 @@ func (c *compiler) inRoots(path string) bool {
 	return false
 }
 
-// zoneOf gives the write rule by which somebody could put another file in the place of
-// path, or nil. What lies deeper than a rule reaches counts too: a command that may write
-// a directory may write all of it.
-func (c *compiler) zoneOf(path string) *WriteRule {
+// refuseInZone refuses a path if somebody could put another file in its place by a write
+// rule: one that the file, or a name that it is reached by, lies in. What lies deeper than
+// a rule reaches counts too: a command that may write a directory may write all of it.
+func (c *compiler) refuseInZone(name string, t Text, path string) {
 	places := []string{path}
 	if physical, _, err := c.physical(path); err == nil {
 		places = append(places, physical)
 	}
-	parent, base := split(path)
-	if physical, _, err := c.physical(parent); err == nil { // the link itself, if it is one
-		places = append(places, filepath.Join(physical, base))
-	}
-	for i := range c.p.WriteRules {
-		for _, place := range places {
-			if rule := &c.p.WriteRules[i]; contains(c.fold(rule.Path), c.fold(place)) {
-				return rule
+	for _, place := range append(places, c.passed(path)...) {
+		for i := range c.p.WriteRules {
+			rule := &c.p.WriteRules[i]
+			if !contains(c.fold(rule.Path), c.fold(place)) {
+				continue
 			}
+			what := t.Value
+			if place != path {
+				what += " leads to " + place + ", which"
+			}
+			c.problems.Add(t.Where, "%s: %s lies where the write rule at %s lets files be written", name, what, rule.Where)
+			return
 		}
 	}
-	return nil
+}
+
+// mostLinks is more than any system follows.
+const mostLinks = 255
+
+// passed gives the physical places of all names on the way to what path names, in the
+// order in which the system goes by them: each directory, each link, and what that leads
+// to. What does not exist is taken for no link.
+func (c *compiler) passed(path string) []string {
+	var places []string
+	at, rest := top(path)
+	for links := 0; rest != "" && links <= mostLinks; {
+		name, after := first(rest)
+		rest = after
+		switch name {
+		case "":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		place := filepath.Join(at, name)
+		places = append(places, place)
+		to, err := c.host.Readlink(place)
+		if err != nil {
+			at = place
+			continue
+		}
+		links++
+		if filepath.IsAbs(to) {
+			at, to = top(to)
+		}
+		rest = to + string(filepath.Separator) + rest
+	}
+	return places
+}
+
+// top cuts a path behind the directory that it begins at.
+func top(path string) (dir, rest string) {
+	volume := filepath.VolumeName(path)
+	return volume + string(filepath.Separator), path[len(volume):]
+}
+
+// first cuts a path behind its first name.
+func first(path string) (name, rest string) {
+	if i := strings.IndexFunc(path, separates); i >= 0 {
+		return path[:i], path[i+1:]
+	}
+	return path, ""
 }
 
 // fold makes two names of one file equal, where the system's own files ignore case.

@@ -21,7 +21,7 @@ func TestTheQuickstartIsAboutTheCheckout(t *testing.T) {
 	}
 	t.Chdir(checkout)
 	p := compileOn(t, mcppolicy.Host{
-		Home: "/root", Path: []string{"/usr/bin", "/bin"}, Resolve: filepath.EvalSymlinks,
+		Home: "/root", Path: []string{"/usr/bin", "/bin"}, Resolve: filepath.EvalSymlinks, Readlink: os.Readlink,
 		Stat: func(path string) (fs.FileMode, error) {
 			info, err := os.Stat(path)
 			if err != nil {
