@@ -103,14 +103,17 @@ func guardOptions(p *mcppolicy.Policy, start string) pathguard.Options {
 	return o
 }
 
-// commandOf gives a command as its engine takes it.
+// commandOf gives a command as its engine takes it. What is run is the file that was
+// judged when the policy was loaded, found anew by its physical path: a package that is
+// updated may put another one there, and nobody else can, as no place on the way to it
+// lies in a write zone.
 func commandOf(p *mcppolicy.Policy, id string) (command.Command, error) {
 	known, err := p.Command(id)
 	if err != nil {
 		return command.Command{}, err
 	}
 	return command.Command{
-		Program: known.Exec, Timeout: known.Timeout, Argv: known.Argv,
+		Program: known.Physical, Name: known.Exec, Timeout: known.Timeout, Argv: known.Argv,
 		Dir:   command.Directory{Within: known.Entry.CwdPolicy.Value == "withinRoot", Fixed: known.Dir},
 		Judge: func(args []string, scope func(string) error) error { return known.Judge(args, scope) },
 		Explain: func(args []string, scope func(string) error) ([]durward.Step, error) {

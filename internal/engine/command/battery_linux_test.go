@@ -38,7 +38,7 @@ func newSubject(t *testing.T, change func(*Command)) coretest.Subject {
 			return Command{}, &durward.Error{Reason: durward.CommandUnknown, Err: err}
 		}
 		c := Command{
-			Program: path, Dir: Directory{Within: true}, Timeout: time.Minute,
+			Program: path, Name: path, Dir: Directory{Within: true}, Timeout: time.Minute,
 			Judge: func([]string, func(string) error) error { return nil },
 			Argv:  func(args []string) []string { return args },
 		}

@@ -34,8 +34,9 @@ type Spec struct {
 
 // A Command is an entry of the catalogue.
 type Command struct {
-	// Program is the absolute path of what is executed.
-	Program string
+	// Program is the absolute path of what is executed, Name what the program is told
+	// that it is called: several do by it what they do.
+	Program, Name string
 	// Dir is where it begins: a directory of its own, or a rule.
 	Dir Directory
 	// Judge tells whether it may be run with these arguments. It asks scope about those
@@ -91,7 +92,8 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 	if err := cmd.judge(args, s.scope(ctx, dir), c.Explain); err != nil {
 		return nil, err
 	}
-	c.Argv = slices.Concat([]string{cmd.Program}, cmd.Argv(args))
+	c.Argv = slices.Concat([]string{cmd.Name}, cmd.Argv(args))
+	t.Spec = program(cmd.Program)
 	c.Dir = handle(dir)
 	if asked := c.Ask.Limits.Wall; asked > 0 {
 		cmd.Timeout = min(cmd.Timeout, asked)
@@ -103,6 +105,12 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 	}
 	return prepared{Prepared: p, slots: s.Slots, arrived: c.Arrived, timeout: cmd.Timeout}, nil
 }
+
+// A program is the path of one, as a tool of the engine for programs holds it.
+type program string
+
+// Program is the path.
+func (p program) Program() string { return string(p) }
 
 // judge tells its steps, too, where somebody wants to hear them.
 func (c Command) judge(args []string, scope func(string) error, tell func(durward.Step)) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/core/coretest"
+	"github.com/durward/durward/internal/engine/process"
 )
 
 func run(t *testing.T, s coretest.Subject, c durward.Call) (durward.Result, error) {
@@ -113,6 +114,20 @@ func TestArguments(t *testing.T) {
 	if _, err := run(t, s, durward.Call{Argv: []string{"no such command"}}); durward.ReasonOf(err) != durward.CommandUnknown {
 		t.Errorf("an unknown one gives %v", err)
 	}
+}
+
+// The program is that of the command, whatever its name leads to, and goes by the name.
+func TestTheProgramIsNotLookedUpByItsName(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	name := filepath.Join(root, "name")
+	must(t, os.Symlink("/bin/false", name))
+	s := newSubject(t, func(c *Command) { c.Name = name })
+	r, err := run(t, s, durward.Call{Argv: []string{"sh", "-c", "echo $0"}})
+	if err != nil || string(r.Stdout.Bytes()) != name+"\n" {
+		t.Errorf("%q, %v", r.Stdout.Bytes(), err)
+	}
+	var _ process.Spec = program("")
 }
 
 // The time of a command counts from its slot, the shorter of two limits holds, and a wait

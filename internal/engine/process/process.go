@@ -1,8 +1,9 @@
 // Package process carries out calls that run a command on this machine.
 //
 // A tool of this engine reads Argv: the program and its arguments, without a shell.
-// The program is looked up in the PATH of the grant; the command runs in the call's
-// directory, entered by descriptor, under the plan of package sandbox.
+// The program is looked up in the PATH of the grant, unless the tool is a [Spec]; the
+// command runs in the call's directory, entered by descriptor, under the plan of package
+// sandbox.
 package process
 
 import (
@@ -38,6 +39,13 @@ type Options struct {
 	Resolver netguard.Resolver
 	// Warm keeps the first process of the next call ready, for a program that runs many.
 	Warm bool
+}
+
+// A Spec is what a tool of this engine may hold.
+type Spec interface {
+	// Program is the path of what is executed in place of what Argv[0] names. That is
+	// then only what the program is called, where the system tells it at all: on Linux.
+	Program() string
 }
 
 // An Engine runs commands. It is safe for concurrent use.
@@ -107,11 +115,14 @@ func (e *Engine) Holds(ctx context.Context, g durward.Grant, dir string) error {
 }
 
 // Prepare opens the directory and the program, judges them, and compiles the plan.
-func (e *Engine) Prepare(ctx context.Context, _ durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
+func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return nil, &durward.Error{Reason: durward.ArgvEmpty, Op: "prepare", Hint: "name a program"}
 	}
-	p := &prepared{engine: e, call: c, grant: g, host: e.host()}
+	p := &prepared{engine: e, call: c, program: c.Argv[0], grant: g, host: e.host()}
+	if s, ok := t.Spec.(Spec); ok {
+		p.program = s.Program()
+	}
 	if err := p.open(ctx); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -122,6 +133,7 @@ func (e *Engine) Prepare(ctx context.Context, _ durward.Tool, c durward.Call, g 
 type prepared struct {
 	engine  *Engine
 	call    durward.Call
+	program string // as it is looked up
 	grant   durward.Grant
 	host    sandbox.Host
 	dir     *os.File
@@ -143,7 +155,7 @@ func (p *prepared) open(ctx context.Context) error {
 		return err
 	}
 	p.scratch = p.engine.scratch.take()
-	program, err := sandbox.FindProgram(p.call.Argv[0], p.grant.Env["PATH"], path)
+	program, err := sandbox.FindProgram(p.program, p.grant.Env["PATH"], path)
 	if err != nil {
 		return err
 	}
