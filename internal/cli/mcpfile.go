@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -30,7 +31,11 @@ func readMCPPolicy(file string) (text []byte, mode fs.FileMode, err error) {
 		return nil
 	})
 	if err != nil {
-		err = &durward.Error{Reason: durward.PolicyInvalid, Op: "read the policy", Hint: "name a file that can be read", Err: err}
+		hint := "name a file that can be read"
+		if errors.Is(err, fs.ErrNotExist) {
+			hint = "name one that exists, or make a first one: " + beginning(file)
+		}
+		err = &durward.Error{Reason: durward.PolicyInvalid, Op: "read the policy", Hint: hint, Err: err}
 	}
 	return text, mode, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,8 +25,10 @@ type policyChange struct {
 	file   string
 	dryRun bool
 
-	was  []byte
-	mode fs.FileMode
+	// first is set where there is no policy yet: was is the text to begin with.
+	first bool
+	was   []byte
+	mode  fs.FileMode
 	// doc is what the text says as it was, text the one that is edited.
 	doc  *mcppolicy.Document
 	text *edit.Document
@@ -37,21 +40,23 @@ type changeData struct {
 	File    string `json:"file"`
 	DryRun  bool   `json:"dry_run"`
 	Changed bool   `json:"changed"`
-	Hash    string `json:"policy_hash,omitempty"`
+	// Made is set where there was no policy before.
+	Made bool   `json:"made,omitempty"`
+	Hash string `json:"policy_hash,omitempty"`
 	// Backup holds the former text.
 	Backup string   `json:"backup,omitempty"`
 	Lines  []string `json:"lines"`
 }
 
 // changeCommand makes a command that changes one place or a few of a policy; word is
-// the one it takes.
-func (p *program) changeCommand(cmd *cobra.Command, change func(c *policyChange, word string) error) *cobra.Command {
+// the one it takes. One that begins makes a policy where there is none.
+func (p *program) changeCommand(cmd *cobra.Command, begins bool, change func(c *policyChange, word string) error) *cobra.Command {
 	c := &policyChange{program: p}
 	file := policyFlag(cmd)
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "say what would change and change nothing")
 	cmd.Args = exactly(1)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if err := c.open(*file); err != nil {
+		if err := c.open(*file, begins); err != nil {
 			return err
 		}
 		if err := change(c, args[0]); err != nil {
@@ -63,14 +68,35 @@ func (p *program) changeCommand(cmd *cobra.Command, change func(c *policyChange,
 }
 
 // open reads the policy. It need not hold for this machine: the change may mend that.
-func (c *policyChange) open(named string) error {
+func (c *policyChange) open(named string, begins bool) error {
+	if err := c.read(named, begins); err != nil {
+		return err
+	}
+	return c.parse()
+}
+
+// read reads the text of the policy. One that begins has one to begin with where there is
+// no policy.
+func (c *policyChange) read(named string, begins bool) error {
 	var err error
 	if c.file, err = c.policyToChange(named); err != nil {
 		return err
 	}
-	if c.was, c.mode, err = readMCPPolicy(c.file); err != nil {
-		return err
+	if _, missing := os.Lstat(c.file); begins && errors.Is(missing, fs.ErrNotExist) {
+		c.begin()
+		return nil
 	}
+	c.was, c.mode, err = readMCPPolicy(c.file)
+	return err
+}
+
+// begin has the policy begin with the text of a first one, for these directories.
+func (c *policyChange) begin(dirs ...string) {
+	c.first, c.mode, c.was = true, 0o600, []byte(mcppolicy.Starter(dirs...))
+}
+
+func (c *policyChange) parse() error {
+	var err error
 	if c.doc, err = mcppolicy.Parse(c.file, c.was); err != nil {
 		return err
 	}
@@ -141,12 +167,15 @@ func (c *policyChange) finish() error {
 	if err != nil {
 		return c.refused(err)
 	}
-	data := changeData{File: c.file, DryRun: c.dryRun, Changed: len(c.done) > 0, Hash: policy.Hash, Lines: c.lines}
+	data := changeData{File: c.file, DryRun: c.dryRun, Changed: len(c.done) > 0, Made: c.first, Hash: policy.Hash, Lines: c.lines}
+	if c.first {
+		data.Lines = changedLines(nil, c.text.Bytes())
+	}
 	if data.Lines == nil {
 		data.Lines = []string{}
 	}
 	if data.Changed && !c.dryRun {
-		if data.Backup, err = replacePolicy(c.file, c.was, c.text.Bytes()); err != nil {
+		if data.Backup, err = c.put(c.text.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -167,7 +196,12 @@ func (c *policyChange) tellChange(data changeData) error {
 		for _, line := range data.Lines {
 			text.WriteString(safetext.Line(line) + "\n")
 		}
+		if c.first {
+			done = "made it and " + done
+		}
 		_, err = fmt.Fprintf(c.stdout, "would have %s in %s:\n%s", safetext.Line(done), safetext.Line(c.file), &text)
+	case c.first:
+		_, err = fmt.Fprintf(c.stdout, "made %s and %s\n", safetext.Line(c.file), safetext.Line(done))
 	default:
 		_, err = fmt.Fprintf(c.stdout, "%s in %s; the former text is in %s\n", safetext.Line(done), safetext.Line(c.file), safetext.Line(data.Backup))
 	}
@@ -180,19 +214,47 @@ func (c *policyChange) refused(err error) error {
 	if len(problems) == 0 {
 		return err
 	}
-	return &durward.Error{
-		Reason: durward.PolicyInvalid, Op: "change the policy", Where: problems[0].Where, Err: problems,
-		Hint: "nothing was changed; the lines are those of the changed text. Mend what is named, or change it by hand: durward policy edit",
+	hint := "nothing was changed; the lines are those of the changed text. Mend what is named, or change it by hand: durward policy edit"
+	if c.first {
+		hint = "nothing was made; the lines are those of the text to begin with. Mend what is named, or begin with a directory that exists: " + beginning(c.file)
 	}
+	return &durward.Error{
+		Reason: durward.PolicyInvalid, Op: "change the policy", Where: problems[0].Where, Err: problems, Hint: hint,
+	}
+}
+
+// beginning is what makes a first policy.
+func beginning(file string) string {
+	return "durward policy add-root DIR --policy " + shellPath(file)
+}
+
+// put has a text take the place of the one that was read, and says where that is kept. A
+// first one takes no place.
+func (c *policyChange) put(text []byte) (backup string, err error) {
+	if !c.first {
+		return replacePolicy(c.file, c.was, text)
+	}
+	err = replace.First(c.file, text)
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%s: %w", c.file, replace.ErrChanged)
+	}
+	return "", unreplaced(err)
 }
 
 // replacePolicy puts another text in the place of the one that was read, and says where
 // that is kept.
 func replacePolicy(file string, was, text []byte) (backup string, err error) {
-	err = replace.File(file, was, text)
+	if err = replace.File(file, was, text); err != nil {
+		return "", unreplaced(err)
+	}
+	backup, err = filepath.EvalSymlinks(file)
+	return backup + replace.Backup, err
+}
+
+// unreplaced says why a policy could not be written, if it could not.
+func unreplaced(err error) error {
 	if err == nil {
-		backup, err = filepath.EvalSymlinks(file)
-		return backup + replace.Backup, err
+		return nil
 	}
 	reason := durward.FileIO
 	switch {
@@ -201,7 +263,7 @@ func replacePolicy(file string, was, text []byte) (backup string, err error) {
 	case errors.Is(err, fs.ErrPermission):
 		reason = durward.FilePermission
 	}
-	return "", &durward.Error{
+	return &durward.Error{
 		Reason: reason, Op: "replace the policy", Hint: "see to it that the file and its folder can be written, and try again",
 		Retry: errors.Is(err, replace.ErrBusy), Err: err,
 	}

@@ -29,11 +29,12 @@ func (p *program) addCmdCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add ID --exec PROGRAM", Short: "let a command be run",
 		Long: "Without --allow and --pattern the command takes no arguments. The text of the policy is changed where it\n" +
-			"must be and nowhere else; the former one is kept beside it in a file that ends in .bak.",
+			"must be and nowhere else; the former one is kept beside it in a file that ends in .bak. Where there is no\n" +
+			"policy a first one is made, in which files may be read in ~/code.",
 		Example: "  durward cmd add today --exec date --allow -u --description 'tell the time'\n" +
 			`  durward cmd add count --exec wc --allow -l --pattern '[\w./-]+' --dry-run`,
 	}
-	p.changeCommand(cmd, func(c *policyChange, id string) error { return c.addCommand(id, n) })
+	p.changeCommand(cmd, true, func(c *policyChange, id string) error { return c.addCommand(id, n) })
 	f := cmd.Flags()
 	f.StringVar(&n.exec, "exec", "", "run this `PROGRAM`: an absolute path, or a name that is looked up on PATH")
 	f.StringArrayVar(&n.allow, "allow", nil, "accept this `ARGUMENT`, to the byte (may be repeated)")
@@ -47,7 +48,7 @@ func (p *program) removeCmdCommand() *cobra.Command {
 	return p.changeCommand(&cobra.Command{
 		Use: "remove ID", Short: "let a command be run no more",
 		Example: "  durward cmd remove --dry-run today\n  durward cmd remove today",
-	}, (*policyChange).removeCommand)
+	}, false, (*policyChange).removeCommand)
 }
 
 func (c *policyChange) addCommand(id string, n *newCommand) error {

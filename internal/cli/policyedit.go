@@ -25,7 +25,8 @@ func (p *program) editPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit", Short: "change a policy by an editor", Args: exactly(0),
 		Long: "The program in VISUAL, or else in EDITOR, gets a copy. It takes the place of the policy once it has no\n" +
-			"mistake; the former text is kept beside it in a file that ends in .bak.",
+			"mistake; the former text is kept beside it in a file that ends in .bak. Where there is no policy the copy is a\n" +
+			"first one.",
 		Example: "  durward policy edit\n  durward policy edit --policy examples/policy.quickstart.yaml",
 	}
 	file := policyFlag(cmd)
@@ -43,11 +44,7 @@ func (c *policyChange) byHand(named string) error {
 	if editor == "" {
 		return usageError("set EDITOR to the name of an editor", "neither VISUAL nor EDITOR is set")
 	}
-	var err error
-	if c.file, err = c.policyToChange(named); err != nil {
-		return err
-	}
-	if c.was, c.mode, err = readMCPPolicy(c.file); err != nil {
+	if err := c.read(named, true); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "durward-policy-")
@@ -79,10 +76,10 @@ func (c *policyChange) install(editor, draft string) error {
 		}
 		policy, err := compileMCP(c.file, text, c.mode, false)
 		switch {
-		case bytes.Equal(text, c.was):
+		case !c.first && bytes.Equal(text, c.was):
 			return c.tellUnedited()
 		case err == nil:
-			backup, err := replacePolicy(c.file, c.was, text)
+			backup, err := c.put(text)
 			if err != nil {
 				return err
 			}
@@ -107,11 +104,17 @@ func (c *policyChange) tellUnedited() error {
 
 func (c *policyChange) tellEdited(policy *mcppolicy.Policy, text []byte, backup string) error {
 	if c.json {
-		return c.print(changeData{
-			File: c.file, Changed: true, Hash: policy.Hash, Backup: backup, Lines: changedLines(c.was, text),
-		})
+		data := changeData{File: c.file, Changed: true, Made: c.first, Hash: policy.Hash, Backup: backup, Lines: changedLines(c.was, text)}
+		if c.first {
+			data.Lines = changedLines(nil, text)
+		}
+		return c.print(data)
 	}
 	c.noteWarnings(policy)
+	if c.first {
+		_, err := fmt.Fprintf(c.stdout, "made %s\n", safetext.Line(c.file))
+		return err
+	}
 	_, err := fmt.Fprintf(c.stdout, "edited %s; the former text is in %s\n", safetext.Line(c.file), safetext.Line(backup))
 	return err
 }

@@ -19,10 +19,10 @@ func (p *program) addRootCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add-root PATH", Short: "let files be read in a directory",
 		Long: "The directory has to exist. The text of the policy is changed where it must be and nowhere else;\n" +
-			"the former one is kept beside it in a file that ends in .bak.",
+			"the former one is kept beside it in a file that ends in .bak. Where there is no policy a first one is made.",
 		Example: "  durward policy add-root --dry-run docs\n  durward policy add-root docs --write",
 	}
-	p.changeCommand(cmd, func(c *policyChange, word string) error { return c.addRoot(word, write) })
+	p.changeCommand(cmd, true, func(c *policyChange, word string) error { return c.addRoot(word, write) })
 	cmd.Flags().BoolVar(&write, "write", false, "let files of at most 10 000 000 bytes be written in it, at any depth")
 	return cmd
 }
@@ -34,7 +34,7 @@ func (p *program) removeRootCommand() *cobra.Command {
 		Long:    "What lies within another root can be read as before.",
 		Example: "  durward policy remove-root --dry-run docs -w\n  durward policy remove-root docs --write",
 	}
-	p.changeCommand(cmd, func(c *policyChange, word string) error { return c.removeRoot(word, write) })
+	p.changeCommand(cmd, false, func(c *policyChange, word string) error { return c.removeRoot(word, write) })
 	cmd.Flags().BoolVarP(&write, "write", "w", false, "remove the write rules of the directory and of what lies in it, too")
 	return cmd
 }
@@ -43,6 +43,11 @@ func (c *policyChange) addRoot(word string, write bool) error {
 	path, err := c.pathNamed(word)
 	if err != nil {
 		return err
+	}
+	if c.first {
+		if err := c.beginWith(path); err != nil {
+			return err
+		}
 	}
 	if !slices.ContainsFunc(c.rootPaths(), func(root string) bool { return samePlace(root, path) }) {
 		if err := c.append(c.roots(), edit.String(path), "added the root "+path); err != nil {
@@ -59,6 +64,13 @@ func (c *policyChange) addRoot(word string, write bool) error {
 		{Name: "createIfMissing", Value: edit.Bool(true)},
 	}
 	return c.append(c.writeRules(), rule, "added a write rule for "+path)
+}
+
+// beginWith has a first policy begin with one directory.
+func (c *policyChange) beginWith(root string) error {
+	c.begin(root)
+	c.done = append(c.done, "added the root "+root)
+	return c.parse()
 }
 
 func (c *policyChange) removeRoot(word string, write bool) error {

@@ -1,4 +1,5 @@
-// Package replace puts another text in the place of the one that was read from a file, whole or not at all.
+// Package replace puts another text in the place of the one that was read from a file, or
+// a first one where there is no file, whole or not at all.
 //
 // It is for files that a person keeps and names, such as a policy: they may be links,
 // they lie in any folder that person may write to, and on any system. Files below a
@@ -54,6 +55,31 @@ func File(path string, was, text []byte) error {
 		return fmt.Errorf("replace %s: %w", target, err)
 	}
 	return nil
+}
+
+// First makes the file at path with its first text. The file is open to this user alone,
+// and so is each folder that has to be made for it. What has the name already stays, and
+// the error is [fs.ErrExist] then, also where it came at this moment.
+func First(path string, text []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".new*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Link(f.Name(), path) // unlike a change of names, it replaces nothing
+	}
+	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
+		return err
+	}
+	return syncDir(dir)
 }
 
 func replace(target string, was, text []byte) error {

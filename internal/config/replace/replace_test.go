@@ -3,8 +3,10 @@ package replace_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +56,57 @@ func TestFile(t *testing.T) {
 	}
 	if got := names(t, filepath.Dir(file)); got != "policy.yaml policy.yaml.bak" {
 		t.Error(got)
+	}
+}
+
+// The first text is for its owner alone, and takes the place of nothing.
+func TestFirst(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	file := filepath.Join(dir, "policy.yaml")
+	must(t, replace.First(file, []byte("one")))
+	for _, path := range []string{file, dir, filepath.Dir(dir)} {
+		info, err := os.Stat(path)
+		must(t, err)
+		if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %s", path, info.Mode())
+		}
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	must(t, os.Symlink("nowhere", filepath.Join(dir, "link")))
+	for _, name := range []string{"policy.yaml", "folder", "link"} {
+		if err := replace.First(filepath.Join(dir, name), []byte("two")); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := read(t, file); got != "one" {
+		t.Errorf("it holds %q", got)
+	}
+	if got := names(t, dir); got != "folder link policy.yaml" {
+		t.Error(got)
+	}
+}
+
+// Of many that make a file at once one succeeds, and its text stays.
+func TestOfManyFirstTextsOneStays(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "policy.yaml")
+	var made sync.Map
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			text := fmt.Sprint(i)
+			if err := replace.First(file, []byte(text)); err == nil {
+				made.Store(text, true)
+			} else if !errors.Is(err, fs.ErrExist) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	var texts []string
+	made.Range(func(text, _ any) bool { texts = append(texts, text.(string)); return true })
+	if len(texts) != 1 || read(t, file) != texts[0] || names(t, dir) != "policy.yaml" {
+		t.Errorf("%q were made; there is %s", texts, names(t, dir))
 	}
 }
 
