@@ -88,6 +88,8 @@ type Log struct {
 	// inFlight counts intents without outcome; guarded by mu.
 	inFlight int
 
+	// beside is set for a log in a folder that somebody else chose.
+	beside bool
 	heads  ledger // used by one goroutine at a time: Open, then the syncer, then Close
 	key    string
 	dirty  chan struct{} // has room for one
@@ -98,6 +100,11 @@ type Log struct {
 // Open begins a log in the audit folder dir, which is made where it is missing. The
 // calls that were in flight in another log when its process died are closed as
 // unknown; the log of a process that lives is not touched.
+//
+// An empty dir stands for the folder of options.File. That is as somebody chose it: others
+// may look into it, and where they may write to it that is a warning. A process that finds
+// the file in use there writes one of its own beside it, with its process id before the
+// extension.
 //
 // When the folder or a file in it belongs to or is open to others, or another process
 // writes options.File, or that file does not prove itself, the error is of kind
@@ -134,6 +141,11 @@ func newLog(o Options) *Log {
 }
 
 func (l *Log) open(dir string) error {
+	if file := l.options.File; file != "" && !filepath.IsAbs(file) {
+		return errors.New(file + ": not an absolute path")
+	} else if l.beside = dir == "" && file != ""; l.beside {
+		dir = filepath.Dir(file)
+	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -167,17 +179,17 @@ func absent(dir string) []string {
 }
 
 func (l *Log) openIn(dir string) error {
-	if err := privateFolder(dir); err != nil {
+	l.heads = ledger{dir: dir}
+	if err := l.openFolder(dir); err != nil {
 		return err
 	}
-	l.heads = ledger{dir: dir}
 	heads, err := l.heads.unfinished(l.heads.key(l.options.File), l.now())
 	if err != nil {
 		return err
 	}
 	l.adoptAll(heads, l.options.File)
 	if l.options.File != "" {
-		err = l.openFile(l.options.File, heads)
+		err = l.openFile(l.options.File)
 	} else {
 		err = l.openOwn(dir)
 	}
@@ -189,6 +201,22 @@ func (l *Log) openIn(dir string) error {
 		return errors.Join(err, l.abandon())
 	}
 	return nil
+}
+
+// openFolder makes the audit folder, or judges the one there is.
+func (l *Log) openFolder(dir string) error {
+	if !l.beside {
+		return privateFolder(dir)
+	}
+	err := safeParent(dir)
+	if loose := (*permissionError)(nil); errors.As(err, &loose) {
+		l.logger.Warn("others may put another audit log in the place of this one", "folder", dir, "why", loose.what, "fix", loose.fix)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return l.heads.own()
 }
 
 // begin writes the head of the chain, before its first record: whoever sees a record
@@ -230,23 +258,48 @@ func (l *Log) openOwn(dir string) error {
 }
 
 // openFile begins or continues a configured log.
-func (l *Log) openFile(path string, heads map[string]Head) error {
-	if !filepath.IsAbs(path) {
-		return errors.New(path + ": not an absolute path")
+func (l *Log) openFile(path string) error {
+	if !l.beside {
+		if err := safeParent(filepath.Dir(path)); err != nil {
+			return err
+		}
 	}
-	if err := safeParent(filepath.Dir(path)); err != nil {
-		return err
-	}
-	head := heads[l.heads.key(path)]
-	c, err := adopt(path, head, l.now())
-	if missing(err) && head.Seq > 0 {
-		return broken(&Problem{File: path, Seq: head.Seq, Why: "the log is missing; heads holds its last record"})
-	}
-	if missing(err) {
-		c, err = fresh(path)
+	c, err := l.takeUp(path)
+	if errors.Is(err, errHeld) && l.beside {
+		spare := spareName(path, os.Getpid())
+		l.logger.Info("another process writes the audit log; this one writes a log beside it", "file", spare)
+		c, err = l.takeUp(spare)
 	}
 	l.chain = c
 	return err
+}
+
+// takeUp begins a file, or continues it. Another process may begin or end it at this
+// moment; what that leaves is looked at again.
+func (l *Log) takeUp(path string) (*chain, error) {
+	key := l.heads.key(path)
+	for {
+		heads, err := l.heads.read()
+		if err != nil {
+			return nil, err
+		}
+		head := heads[key]
+		c, err := adopt(path, head, l.now())
+		if missing(err) && head.Seq > 0 {
+			err = broken(&Problem{File: path, Seq: head.Seq, Why: "the log is missing; heads holds its last record"})
+		} else if missing(err) {
+			c, err = fresh(path)
+		}
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if durward.ReasonOf(err) != durward.AuditBroken {
+			return c, err
+		}
+		if heads, _ := l.heads.read(); heads[key] == head {
+			return nil, withHint(err, "durward audit verify "+quote(path)+"; then move the log away and delete its lines from "+quote(l.heads.path()))
+		}
+	}
 }
 
 func fresh(path string) (*chain, error) {

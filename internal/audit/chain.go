@@ -67,7 +67,14 @@ func create(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.Chmod(0o600), lockSoon(f)); err != nil {
+	err = f.Chmod(0o600)
+	if err == nil {
+		err = lockSoon(f)
+	}
+	if errors.Is(err, errHeld) { // whoever holds it has taken it up already
+		return nil, errors.Join(err, f.Close())
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.Remove(path), f.Close())
 	}
 	return f, nil

@@ -85,6 +85,31 @@ type ledger struct {
 	lasts bool
 }
 
+// own refuses a file of this user that has the name of the heads file and is another: its
+// lines are not ours to cut.
+func (l *ledger) own() error {
+	f, err := openSegment(l.path())
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		err = privateFile(l.path(), info)
+	}
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	first := make([]byte, len(digest{}.String()))
+	if _, err := io.ReadFull(f, first); err != nil || !isDigest(string(first)) {
+		return errors.New(l.path() + ": it has the name of the file that holds the ends of the logs beside it, and is none")
+	}
+	return nil
+}
+
 func (l *ledger) path() string { return filepath.Join(l.dir, headsFile) }
 
 // key is how the heads file names a chain.

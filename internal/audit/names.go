@@ -106,6 +106,20 @@ func closedPath(active string, segments []segment, at time.Time) string {
 	return strings.TrimSuffix(active, ext) + "." + stamp + ext
 }
 
+// spareName names the chain of a process that finds a configured file in use.
+func spareName(active string, pid int) string {
+	ext := filepath.Ext(active)
+	return strings.TrimSuffix(active, ext) + "." + strconv.Itoa(pid) + ext
+}
+
+// isSpare reports whether a path is the spareName of an active file for some process.
+func isSpare(active, path string) bool {
+	ext := filepath.Ext(active)
+	pid, ok := strings.CutPrefix(strings.TrimSuffix(path, ext), strings.TrimSuffix(active, ext)+".")
+	number, err := strconv.Atoi(pid)
+	return ok && err == nil && number > 0 && path == spareName(active, number)
+}
+
 // startName names the chain of a process.
 func startName(at time.Time, pid int) string {
 	return fmt.Sprintf("%s-%d%s", at.UTC().Format(startFormat), pid, extension)

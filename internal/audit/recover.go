@@ -129,10 +129,15 @@ func broken(err error) error {
 	if !errors.As(err, &problem) {
 		return err
 	}
-	return &durward.Error{
-		Reason: durward.AuditBroken, Op: "audit.open", Err: err,
-		Hint: "durward audit verify; then move the log away and delete its lines from the heads file",
+	return &durward.Error{Reason: durward.AuditBroken, Op: "audit.open", Err: err}
+}
+
+// withHint says what can be done about an error of this package.
+func withHint(err error, hint string) error {
+	if known := (*durward.Error)(nil); errors.As(err, &known) {
+		known.Hint = hint
 	}
+	return err
 }
 
 // seal ends a line that was never finished and puts a record behind it that covers it.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +123,7 @@ func (p *program) tail(ctx context.Context, o audit.TailOptions, q *query) error
 	case o.Last < 1:
 		return usageError("ask for at least one", "-n %d is no number of records", o.Last)
 	}
-	dir, exists, err := p.existingLog(o.Follow)
+	dir, exists, err := p.existingLog(o.Follow, o.Files)
 	if err != nil || !exists {
 		return err
 	}
@@ -134,13 +135,18 @@ func (p *program) tail(ctx context.Context, o audit.TailOptions, q *query) error
 	})
 }
 
-// existingLog gives the audit folder and whether there is one. Nothing has been
-// recorded before there is.
-func (p *program) existingLog(needed bool) (dir string, exists bool, err error) {
+// existingLog gives the audit folder and whether there is anything to read. Nothing has
+// been recorded in a folder before there is one; files that are named stand for themselves
+// then, and the folder is empty.
+func (p *program) existingLog(needed bool, files []string) (dir string, exists bool, err error) {
 	if dir, err = p.auditDir(); err != nil {
 		return "", false, err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) && !needed {
+	_, err = os.Stat(dir)
+	switch missing := errors.Is(err, os.ErrNotExist); {
+	case missing && len(files) > 0:
+		return "", true, nil
+	case missing && !needed:
 		p.note("nothing has been recorded in %s yet", safetext.Line(dir))
 		return dir, false, nil
 	}
@@ -173,7 +179,7 @@ func (p *program) search(ctx context.Context, q *query, most int) error {
 	if err != nil {
 		return err
 	}
-	dir, exists, err := p.existingLog(false)
+	dir, exists, err := p.existingLog(false, filter.Files)
 	if err != nil {
 		return err
 	}
@@ -206,7 +212,7 @@ func (p *program) showCommand() *cobra.Command {
 }
 
 func (p *program) show(ctx context.Context, id durward.CallID, files []string) error {
-	dir, exists, err := p.existingLog(len(files) > 0)
+	dir, exists, err := p.existingLog(false, files)
 	if err != nil {
 		return err
 	}
@@ -218,7 +224,7 @@ func (p *program) show(ctx context.Context, id durward.CallID, files []string) e
 			entries, err = audit.Show(ctx, dir, id, files...)
 			working.done()
 		}
-		return p.showFound(dir, id, entries, err)
+		return p.showFound(cmp.Or(dir, strings.Join(files, ", ")), id, entries, err)
 	})
 }
 
@@ -302,7 +308,7 @@ func (p *program) export(ctx context.Context, q *query, format audit.Format, raw
 	if err != nil {
 		return err
 	}
-	dir, exists, err := p.existingLog(false)
+	dir, exists, err := p.existingLog(false, filter.Files)
 	if err != nil || !exists {
 		return err
 	}
@@ -343,10 +349,8 @@ func (p *program) verify(ctx context.Context, files []string) error {
 	if err != nil {
 		return err
 	}
-	_, missing := os.Stat(dir)
-	exists := !errors.Is(missing, os.ErrNotExist)
 	folder := dir
-	if !exists {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		folder = "" // the files stand for themselves
 	}
 	return interruptible(ctx, func(ctx context.Context) error {

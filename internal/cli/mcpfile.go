@@ -2,10 +2,9 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -55,15 +54,11 @@ func (p *program) openPolicyLog(policy *mcppolicy.Policy, logger *slog.Logger) (
 		return p.openLog(logger, leaveOf(policy))
 	}
 	logging := policy.Document.Logging
-	dir := filepath.Dir(policy.LogFile)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, unwritable(err)
-	}
 	o := audit.Options{
 		File: policy.LogFile, MaxBytes: logging.MaxBytes.Value, Keep: int(logging.Keep.Value), Logger: logger, Leave: leaveOf(policy),
 	}
-	log, err := audit.Open(dir, o)
-	return log, unwritable(err)
+	log, err := audit.Open("", o)
+	return log, withHint(err, fmt.Sprintf("see to it that this user can write the file, or name another one under logging.file (%s)", logging.File.Where))
 }
 
 // leaveOf gives what the policy wants to be in no record. The values of variables and

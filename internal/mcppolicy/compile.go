@@ -121,6 +121,13 @@ func (c *compiler) log() {
 		return
 	}
 	c.refuseInZone("logging.file", t, path)
+	if _, err := c.host.Readlink(path); err == nil {
+		c.problems.Add(t.Where, "logging.file: %s is a symbolic link, which no log is written through", t.Value)
+	} else if mode, err := c.host.Stat(path); err == nil && mode.IsDir() {
+		c.problems.Add(t.Where, "logging.file: %s is a directory; name a file in it", t.Value)
+	} else if err == nil && !mode.IsRegular() {
+		c.problems.Add(t.Where, "logging.file: %s is not a regular file", t.Value)
+	}
 	c.p.LogFile = path
 }
 

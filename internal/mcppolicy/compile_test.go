@@ -45,6 +45,10 @@ func TestMistakesOnThisMachine(t *testing.T) {
 		{home + "commands: [{id: a, exec: git}, {id: b, exec: git}]\nsandbox: {filesystem: {read: [/none]}}", "p.yaml:4:31: /none does not exist; end it with ? if it may be missing"},
 
 		{home + "writeRules: [{path: ~/code/scratch}]\nlogging: {file: ~/code/scratch/log}", "p.yaml:4:17: logging.file: ~/code/scratch/log lies where the write rule at p.yaml:3:14 lets files be written"},
+		{home + "logging: {file: /srv/data}", "p.yaml:3:17: logging.file: /srv/data is a directory; name a file in it"},
+		{home + "logging: {file: ~/}", "p.yaml:3:17: logging.file: ~/ is a directory; name a file in it"},
+		{home + "logging: {file: /usr/bin/pipe}", "p.yaml:3:17: logging.file: /usr/bin/pipe is not a regular file"},
+		{home + "logging: {file: /usr/bin/sh}", "p.yaml:3:17: logging.file: /usr/bin/sh is a symbolic link, which no log is written through"},
 		{home + "logging: {file: 'C:/log'}", "p.yaml:3:17: logging.file: C:/log is a path of another system"},
 	} {
 		t.Run(test.text, func(t *testing.T) { wantProblems(t, load(standard().host(), test.text), test.want) })
