@@ -25,6 +25,7 @@ type mcpServing struct {
 
 func (p *program) mcpCommand() *cobra.Command {
 	x := &mcpServing{program: p}
+	stdio := true
 	cmd := &cobra.Command{
 		Use:   "mcp --config FILE",
 		Short: "serve files and commands under a policy, by the Model Context Protocol",
@@ -40,6 +41,9 @@ calls in flight keep the one they began under.`,
 			if x.file == "" {
 				return usageError("name a policy: durward mcp --config FILE", "--config is missing")
 			}
+			if !stdio {
+				return usageError("leave --stdio out", "--stdio=false: there is no other way to talk than standard input and output")
+			}
 			return x.serve(cmd.Context(), x.stdin)
 		},
 	}
@@ -52,7 +56,7 @@ calls in flight keep the one they began under.`,
 	f.BoolVar(&x.strict, "strict", false, "refuse a policy that others may write")
 	f.BoolVar(&x.reload, "reload", false, "read the policy anew on SIGHUP; one with a mistake changes nothing")
 	f.BoolVar(&x.resources, "resources", false, "offer the list of commands and a summary of the policy to be read")
-	f.Bool("stdio", true, "talk on standard input and output (there is no other way)")
+	f.BoolVar(&stdio, "stdio", true, "talk on standard input and output (there is no other way)")
 	return cmd
 }
 
