@@ -19,8 +19,11 @@ func legacyVersions() []string {
 
 // legacy answers a request of the era with a handshake.
 func (s *session) legacy(ctx context.Context, r request) reply {
-	if r.Method == "ping" {
+	switch r.Method {
+	case "ping":
 		return reply{result: struct{}{}}
+	case "initialize":
+		return s.initialize(r)
 	}
 	answer := s.shared(r)
 	if r.Method == "logging/setLevel" {
@@ -64,13 +67,15 @@ func (s *session) info() serverInfo {
 }
 
 // initialize agrees on a revision: the one asked for if it has a handshake and is known,
-// else the newest of those.
+// else the newest of those. What was agreed on holds for the whole stream.
 func (s *session) initialize(r request) reply {
 	version, ok := jsonx.Text(r.params.protocolVersion)
 	client, known := clientOf(r.params.clientInfo)
 	switch {
 	case r.batched:
 		return refuse(jsonrpc.InvalidRequest, "initialize cannot stand in a batch")
+	case s.version != "":
+		return refuse(jsonrpc.InvalidRequest, "initialize was answered before: "+s.version+" holds")
 	case !ok:
 		return refuse(jsonrpc.InvalidParams, "protocolVersion is missing or no string")
 	case !known:

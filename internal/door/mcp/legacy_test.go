@@ -84,3 +84,30 @@ func TestWhatTheLegacyEraHas(t *testing.T) {
 		})
 	}
 }
+
+// There is one handshake on a stream: what it agreed on stays, and so do batches.
+func TestASecondInitialize(t *testing.T) {
+	again := strings.Replace(batchHello, `"id":0`, `"id":1`, 1)
+	other := strings.Replace(initialize, `"id":0`, `"id":1`, 1)
+	batch := "[" + ping + "]\n"
+	pong := "[" + strings.TrimSpace(result("1", "{}")) + "]\n"
+	refused := func(version string) string {
+		return refusal("1", "-32600", "initialize was answered before: "+version+" holds")
+	}
+	tests := []struct{ name, first, second, want string }{
+		{"batches stay", batchHello, other, refused(batchVersion) + pong},
+		{"batches do not come", initialize, again, refused("2025-11-25") + refusal("null", "-32600", "a batch is not accepted")},
+		{"the same once more", batchHello, again, refused(batchVersion) + pong},
+	}
+	for _, tt := range tests {
+		if got := behindHello(t, converse(t, options(nothing(t)), tt.first+tt.second+batch)); got != tt.want {
+			t.Errorf("%s: got  %swant %s", tt.name, got, tt.want)
+		}
+	}
+	// One that was refused has agreed on nothing.
+	bad := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}` + "\n"
+	got := converse(t, options(nothing(t)), bad+batchHello+batch)
+	if !strings.Contains(got, `"protocolVersion":"2025-03-26"`) || !strings.HasSuffix(got, pong) {
+		t.Errorf("after a refused one: %s", got)
+	}
+}

@@ -23,6 +23,7 @@ func TestWhatTheModernEraHas(t *testing.T) {
 		},
 		{"an unknown tool", modernCall("tools/call", `"name":"x",`), refusal("1", "-32602", `unknown tool \"x\"`)},
 		{"ping", modernCall("ping", ""), refusal("1", "-32601", "unknown method")},
+		{"a handshake", modernCall("initialize", `"protocolVersion":"2025-03-26",`), refusal("1", "-32601", "unknown method")},
 		{"logging/setLevel", modernCall("logging/setLevel", `"level":"info",`), refusal("1", "-32601", "unknown method")},
 		{"resources/subscribe", modernCall("resources/subscribe", `"uri":"x",`), refusal("1", "-32601", "unknown method")},
 		{"an unknown method", modernCall("x", ""), refusal("1", "-32601", "unknown method")},

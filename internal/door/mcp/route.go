@@ -68,8 +68,6 @@ func (s *session) route(ctx context.Context, r request) reply {
 		return reply{bad: bad}
 	}
 	switch {
-	case r.Method == "initialize":
-		return s.initialize(r)
 	case r.meta.modern || r.Method == "server/discover" || r.Method == "subscriptions/listen":
 		return s.modern(ctx, r)
 	}
