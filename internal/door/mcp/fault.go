@@ -112,6 +112,11 @@ var exceptions = map[durward.Reason]exception{
 	durward.LimitOutput:          {ioError, "io"},
 	durward.LimitMemory:          {ioError, "io"},
 
+	// A call that the end of the session broke off was not carried out, though nothing
+	// forbade it and nothing is defect; and it had no time of its own that ran out.
+	durward.CallCancelled: {ioError, "io"},
+	durward.ShuttingDown:  {ioError, "io"},
+
 	durward.AuditUnavailable: {internal, "="},
 	durward.Defect:           {internal, "panic"},
 }

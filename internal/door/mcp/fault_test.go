@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,6 +44,17 @@ func TestEveryReasonHasAWord(t *testing.T) {
 	}
 	if outputTruncated.code() != -31003 {
 		t.Error("OUTPUT_TRUNCATED has another integer")
+	}
+}
+
+// A call that was broken off is neither a defect nor one that could not be recorded.
+func TestWhatIsBrokenOffIsNoDefect(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range []error{&durward.Error{Reason: durward.ShuttingDown}, durward.Ended(ctx, "x")} {
+		if code, rule := meaning(durward.Result{}, err); code != ioError || rule != "io" {
+			t.Errorf("%v is answered with %s (%s)", err, code, rule)
+		}
 	}
 }
 

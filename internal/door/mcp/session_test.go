@@ -188,7 +188,7 @@ func TestACancelledCallOfABatch(t *testing.T) {
 	})
 }
 
-const graceOver = `{"jsonrpc":"2.0","id":"slow","error":{"code":-32603,"message":"the runtime is shutting down","data":{"code":"INTERNAL","method":"cmd.run","commandId":"rg","policyHash":"sha256:00"}}}` + "\n"
+const graceOver = `{"jsonrpc":"2.0","id":"slow","error":{"code":-31004,"message":"the runtime is shutting down","data":{"code":"IO_ERROR","rule":"io","method":"cmd.run","commandId":"rg","policyHash":"sha256:00"}}}` + "\n"
 
 func TestAtTheEndCallsHaveFiveSeconds(t *testing.T) {
 	ends := map[string]func(p *peer){
