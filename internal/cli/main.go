@@ -65,6 +65,7 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 	if p.idle {
 		p.release()
 	}
+	p.stderr.finish()
 	return status
 }
 

@@ -65,6 +65,7 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	if x.names != "plain" && x.names != "dotted" {
 		return usageError("use plain or dotted", "--tool-names: there are no names %q", x.names)
 	}
+	x.stderr.unhurry()
 	policy, err := x.load()
 	if err != nil {
 		return err
@@ -94,6 +95,9 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	}, in, x.stdout)
 	unfollow()
 	probing.Wait()
+	if errors.Is(err, mcp.ErrStuck) {
+		return err // who closes what it uses would wait for it
+	}
 	return errors.Join(err, served.close())
 }
 

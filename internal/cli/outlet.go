@@ -3,12 +3,14 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/droplog"
 	"github.com/durward/durward/internal/safetext"
 )
 
@@ -29,6 +31,8 @@ type outlet struct {
 	// aside is set where what we have to say is no result: its loss is no failure.
 	aside  bool
 	failed atomic.Pointer[error]
+	// kept is what to is since nobody waits for it any more, or nil.
+	kept *droplog.Writer
 }
 
 // outlets makes the two of a program.
@@ -56,6 +60,25 @@ func sameFile(a, b io.Writer) bool {
 	one, err := f.Stat()
 	other, err2 := g.Stat()
 	return err == nil && err2 == nil && os.SameFile(one, other)
+}
+
+// maxUnheard bounds what an outlet keeps that nobody waits for, in bytes.
+const maxUnheard = 256 << 10
+
+// unhurry has nobody wait any more for who reads the outlet. Nothing may be written
+// meanwhile. finish comes last.
+func (o *outlet) unhurry() {
+	o.kept = droplog.New(o.to, maxUnheard, func(dropped int) string {
+		return fmt.Sprintf("durward: warning: %d messages were dropped here: nobody took them\n", dropped)
+	})
+	o.to = o.kept
+}
+
+// finish gives who reads an outlet a moment for what is kept.
+func (o *outlet) finish() {
+	if o.kept != nil {
+		o.kept.Close(outputGrace)
+	}
 }
 
 // Write writes what we have to say.

@@ -89,10 +89,7 @@ func clientOf(value []byte) (durward.Client, bool) {
 }
 
 // short is a text of a client, cut where it is longer than a record should be.
-func short(s string) string {
-	const most = 128
-	return s[:whole([]byte(s[:min(len(s), most)]))]
-}
+func short(s string) string { return cut(s, 128) }
 
 func badParams(message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.InvalidParams, Message: message}

@@ -7,8 +7,12 @@ import (
 	"github.com/durward/durward"
 )
 
+// maxCause bounds what is logged of the cause of an error, in bytes: a path of the caller
+// can stand in it.
+const maxCause = 512
+
 // A remark is what is told of a call beside its answer. It holds nothing of what the call
-// read, wrote or printed.
+// read, wrote or printed, and what the caller wrote is cut.
 type remark struct {
 	Tool      string `json:"tool"`
 	CommandID string `json:"commandId,omitempty"`
@@ -18,7 +22,7 @@ type remark struct {
 
 // remarkOn tells what there is to be said of a call that has ended, if anything is.
 func remarkOn(inv invocation, r durward.Result, err error) (what remark, at slog.Level, ok bool) {
-	what = remark{Tool: string(inv.call.Tool), CommandID: inv.call.CommandID}
+	what = remark{Tool: string(inv.call.Tool), CommandID: short(inv.call.CommandID)}
 	switch {
 	case err != nil:
 		what.Code, what.Rule = meaning(err)
@@ -38,7 +42,7 @@ func (s *session) remark(asked level, inv invocation, r durward.Result, err erro
 		return
 	}
 	s.Logger.Log(context.Background(), at, "call", "door", Name, "surface", inv.call.Surface, "tool", what.Tool,
-		"command", what.CommandID, "code", string(what.Code), "rule", what.Rule, "error", err)
+		"command", what.CommandID, "code", string(what.Code), "rule", what.Rule, "error", causeOf(err))
 	if l := levelFor(at); l >= asked {
 		s.notify("notifications/message", struct {
 			Level  string `json:"level"`
@@ -46,4 +50,11 @@ func (s *session) remark(asked level, inv invocation, r durward.Result, err erro
 			Data   remark `json:"data"`
 		}{levelNames()[l], "durward", what})
 	}
+}
+
+func causeOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return cut(err.Error(), maxCause)
 }

@@ -14,13 +14,17 @@ import (
 const (
 	// grace is what running calls get to end by themselves once no more are taken.
 	grace = 5 * time.Second
-	// farewell is what cancelled calls get to be answered, and answers to be read.
+	// farewell is what cancelled calls get to end, to be answered, and answers to be read.
 	farewell = 5 * time.Second
 )
 
+// ErrStuck says that a call did not end although it was cancelled, and goes on.
+var ErrStuck = errors.New("a call did not end when it was told to, and is left behind")
+
 // Serve answers what comes in until there is no more, or ctx ends. Calls that run then
-// have 5 seconds to end by themselves; then they are cancelled, and Serve waits for them.
-// The error is that of the streams.
+// have 5 seconds to end by themselves; then they are cancelled, and Serve waits for them,
+// though within bounds: it comes back after 20 seconds at the latest. The error is that of
+// the streams, or has [ErrStuck] in it.
 //
 // A read that goes on when ctx ends cannot be broken off: it is left behind, as is a
 // write that nobody takes.
@@ -42,13 +46,15 @@ func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	case <-s.ended:
 	case <-s.gone:
 	}
-	s.finish(cancel)
+	stuck := s.finish(cancel)
 	wait(written, nil, farewell)
-	return cmp.Or(s.err, s.readErr)
+	return cmp.Or(stuck, s.err, s.readErr)
 }
 
-// finish comes back when nothing of the session runs any more but the writer.
-func (s *session) finish(cancel context.CancelCauseFunc) {
+// finish comes back when nothing of the session runs any more but the writer, or with
+// ErrStuck.
+func (s *session) finish(cancel context.CancelCauseFunc) error {
+	defer close(s.over)
 	close(s.stop)
 	idle := make(chan struct{})
 	go func() {
@@ -59,19 +65,23 @@ func (s *session) finish(cancel context.CancelCauseFunc) {
 	cancel(&durward.Error{Reason: durward.ShuttingDown, Op: Name})
 	wait(idle, s.gone, farewell)
 	s.giveUp(nil)
-	<-idle
-	close(s.out)
+	if !wait(idle, nil, farewell) {
+		return &durward.Error{Reason: durward.DeadlineExceeded, Op: Name, Err: ErrStuck}
+	}
+	return nil
 }
 
-// wait waits for one of two events, so long at most.
-func wait(one, other <-chan struct{}, most time.Duration) {
+// wait waits for one of two events, so long at most, and reports whether the first came.
+func wait(one, other <-chan struct{}, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case <-one:
+		return true
 	case <-other:
 	case <-timer.C:
 	}
+	return false
 }
 
 // loop takes lines and changes one after the other. Everything that lasts goes on beside

@@ -33,7 +33,8 @@ type session struct {
 	more     chan func()      // to those who have done a call and wait for another
 	waiting  chan struct{}    // for all; taken by each of them
 
-	out   chan func(*jsonrpc.Writer) error // for all; closed when nobody sends any more
+	out   chan func(*jsonrpc.Writer) error // for all
+	over  chan struct{}                    // closed when nobody sends any more, or gone is closed
 	stop  chan struct{}                    // closed when nothing more is to be taken
 	ended chan struct{}                    // closed when the loop is over
 
@@ -47,7 +48,8 @@ type session struct {
 func newSession(o Options) *session {
 	return &session{
 		Options: o, level: silent, tools: listed(o.Surface()),
-		slots: make(chan struct{}, maxCalls), more: make(chan func()), waiting: make(chan struct{}, maxWaiting), out: make(chan func(*jsonrpc.Writer) error),
+		slots: make(chan struct{}, maxCalls), more: make(chan func()), waiting: make(chan struct{}, maxWaiting),
+		out: make(chan func(*jsonrpc.Writer) error), over: make(chan struct{}),
 		stop: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
@@ -74,9 +76,14 @@ func (s *session) post(write func(*jsonrpc.Writer) error) {
 
 // write writes what is sent, until nothing is any more.
 func (s *session) write(w *jsonrpc.Writer) {
-	for write := range s.out {
-		if err := write(w); err != nil {
-			s.giveUp(err)
+	for {
+		select {
+		case write := <-s.out:
+			if err := write(w); err != nil {
+				s.giveUp(err)
+			}
+		case <-s.over:
+			return
 		}
 	}
 }

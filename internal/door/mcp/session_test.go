@@ -254,6 +254,29 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	})
 }
 
+// Serve does not wait without end for a call that nothing ends.
+func TestACallThatDoesNotEnd(t *testing.T) {
+	var let chan struct{}
+	prepare := func(o *Options) {
+		let = make(chan struct{})
+		o.Runtime = double(func(context.Context, durward.Call) (durward.Result, error) {
+			<-let
+			return durward.Result{}, nil
+		})
+	}
+	connectWith(t, options(nothing(t)), prepare, func(p *peer) {
+		p.say(slow)
+		p.hears()
+		_ = p.in.Close()
+		time.Sleep(grace + 3*farewell)
+		if err, over := p.over(); !errors.Is(err, ErrStuck) || !over {
+			t.Errorf("Serve: %v, over %t", err, over)
+		}
+		close(let)
+		p.expect("")
+	})
+}
+
 // When answers cannot be sent any more, calls are for nobody.
 func TestAClientThatIsGone(t *testing.T) {
 	connectHeld(t, func(p *peer, h *held) {

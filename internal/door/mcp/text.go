@@ -36,6 +36,11 @@ func whole(b []byte) int {
 	return len(b)
 }
 
+// cut is a text of so many bytes at most, without a part of a character at its end.
+func cut(s string, most int) string {
+	return s[:whole([]byte(s[:min(len(s), most)]))]
+}
+
 // begun is how many bytes stand at the start of a text that are not the first of a
 // character, but no more than a character can lack.
 func begun(b []byte) int {
