@@ -52,7 +52,7 @@ func TestWhatIsBrokenOffIsNoDefect(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, err := range []error{&durward.Error{Reason: durward.ShuttingDown}, durward.Ended(ctx, "x")} {
-		if code, rule := meaning(durward.Result{}, err); code != ioError || rule != "io" {
+		if code, rule := meaning(err); code != ioError || rule != "io" {
 			t.Errorf("%v is answered with %s (%s)", err, code, rule)
 		}
 	}
