@@ -22,9 +22,9 @@ const (
 var ErrStuck = errors.New("a call did not end when it was told to, and is left behind")
 
 // Serve answers what comes in until there is no more, or ctx ends. Calls that run then
-// have 5 seconds to end by themselves; then they are cancelled, and Serve waits for them,
-// though within bounds: it comes back after 20 seconds at the latest. The error is that of
-// the streams, or has [ErrStuck] in it.
+// have 5 seconds to end by themselves, or until ctx ends, too; then they are cancelled, and
+// Serve waits for them, though within bounds: it comes back after 20 seconds at the latest.
+// The error is that of the streams, or has [ErrStuck] in it.
 //
 // A read that goes on when ctx ends cannot be broken off: it is left behind, as is a
 // write that nobody takes.
@@ -41,19 +41,21 @@ func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 		s.write(jsonrpc.NewWriter(out))
 	}()
 	s.running.Go(func() { s.loop(calls, in) })
+	hurry := ctx.Done()
 	select {
 	case <-ctx.Done():
+		hurry = nil
 	case <-s.ended:
 	case <-s.gone:
 	}
-	stuck := s.finish(cancel)
-	wait(written, nil, farewell)
+	stuck := s.finish(cancel, hurry)
+	wait(written, nil, nil, farewell)
 	return cmp.Or(stuck, s.err, s.readErr)
 }
 
 // finish comes back when nothing of the session runs any more but the writer, or with
-// ErrStuck.
-func (s *session) finish(cancel context.CancelCauseFunc) error {
+// ErrStuck. When hurry comes the calls have no more time to end by themselves.
+func (s *session) finish(cancel context.CancelCauseFunc, hurry <-chan struct{}) error {
 	defer close(s.over)
 	close(s.stop)
 	idle := make(chan struct{})
@@ -61,24 +63,25 @@ func (s *session) finish(cancel context.CancelCauseFunc) error {
 		defer close(idle)
 		s.running.Wait()
 	}()
-	wait(idle, s.gone, grace)
+	wait(idle, s.gone, hurry, grace)
 	cancel(&durward.Error{Reason: durward.ShuttingDown, Op: Name})
-	wait(idle, s.gone, farewell)
+	wait(idle, s.gone, nil, farewell)
 	s.giveUp(nil)
-	if !wait(idle, nil, farewell) {
+	if !wait(idle, nil, nil, farewell) {
 		return &durward.Error{Reason: durward.DeadlineExceeded, Op: Name, Err: ErrStuck}
 	}
 	return nil
 }
 
-// wait waits for one of two events, so long at most, and reports whether the first came.
-func wait(one, other <-chan struct{}, most time.Duration) bool {
+// wait waits for one of three events, so long at most, and reports whether the first came.
+func wait(one, other, another <-chan struct{}, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case <-one:
 		return true
 	case <-other:
+	case <-another:
 	case <-timer.C:
 	}
 	return false

@@ -11,11 +11,7 @@ import (
 func TestBeginAtRoot(t *testing.T) {
 	e := newEngine(t, Options{Warm: true})
 	for _, level := range []durward.Level{durward.LevelNone, durward.LevelRestrict, durward.LevelIsolate} {
-		g := confined()
-		g.Level = level
-		g.Files.Read = []string{"/usr", "/etc/alternatives"}
-		g.Files.Links = []durward.Link{{Path: "/bin", To: "/usr/bin"}, {Path: "/lib", To: "/usr/lib"}, {Path: "/lib64", To: "/usr/lib64"}}
-		g.Files.Exec = g.Files.Read
+		g := seeingUsr(level)
 		if _, err := e.run(t.Context(), shellIn("/", "pwd"), g); durward.ReasonOf(err) != durward.DirDenied {
 			t.Errorf("level %d: without the right it ends with %v", level.Number(), err)
 		}
@@ -35,6 +31,16 @@ func TestBeginAtRoot(t *testing.T) {
 			t.Errorf("level %d: elsewhere it ends with %v", level.Number(), err)
 		}
 	}
+}
+
+// seeingUsr is a grant that shows programs and libraries.
+func seeingUsr(level durward.Level) durward.Grant {
+	g := confined()
+	g.Level = level
+	g.Files.Read = []string{"/usr", "/etc/alternatives"}
+	g.Files.Links = []durward.Link{{Path: "/bin", To: "/usr/bin"}, {Path: "/lib", To: "/usr/lib"}, {Path: "/lib64", To: "/usr/lib64"}}
+	g.Files.Exec = g.Files.Read
+	return g
 }
 
 func shellIn(dir, script string) durward.Call {

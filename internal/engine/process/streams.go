@@ -41,6 +41,9 @@ func (r *run) fill(s *streams) error {
 		}
 		r.ends = append(r.ends, ours)
 		s.files = append(s.files, theirs)
+		if err := r.give(theirs); err != nil {
+			return err
+		}
 		*into = theirs
 	}
 	return nil
@@ -62,7 +65,16 @@ func (r *run) openStdin(s *streams) (*os.File, error) {
 	}
 	r.stdin = ours
 	s.files = append(s.files, theirs)
-	return theirs, nil
+	return theirs, r.give(theirs)
+}
+
+// give makes a pipe the command's own where it runs as another user: one that is not cannot
+// be opened again by names like /dev/stdout.
+func (r *run) give(pipe *os.File) error {
+	if uid := int(r.plan.UID); uid != os.Geteuid() {
+		return pipe.Chown(uid, -1)
+	}
+	return nil
 }
 
 func (r *run) fillTerminal(s *streams) error {
