@@ -108,7 +108,7 @@ func TestTheSandboxPageNamesWhatIsRefused(t *testing.T) {
 	cmd := exec.Command("durward", "doctor", "--policy", file)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(dir, "state"))
 	out, _ := cmd.Output() // whether this machine holds it is another question
-	if !regexp.MustCompile(`(?m)^policy +ok `).Match(out) {
+	if !regexp.MustCompile(`(?m)^policy +OK `).Match(out) {
 		t.Errorf("doctor says of the policy:\n%s", out)
 	}
 }

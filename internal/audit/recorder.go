@@ -3,6 +3,7 @@ package audit
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/durward/durward"
 )
@@ -27,7 +28,11 @@ type request struct {
 // valid as before.
 func (l *Log) Deny(c durward.Call, d durward.Decision) error {
 	d.Allow = false
-	return l.write(l.describe(Deny, c, d), 0)
+	r := l.describe(Deny, c, d)
+	if !c.Arrived.IsZero() {
+		r.DurationMs = milliseconds(time.Since(c.Arrived))
+	}
+	return l.write(r, 0)
 }
 
 // Intent records a call that is about to have its first effect.

@@ -208,8 +208,12 @@ func statusOf(err error) int {
 	switch durward.ReasonOf(err) {
 	case durward.PolicyInvalid, durward.ConfigInvalid:
 		return 3
-	case durward.CommandExists: // as the contract of mdmcpcfg has it
+	case durward.CommandExists, durward.ChangedMeanwhile: // as mdmcpcfg has it
 		return 1
+	case durward.CommandUnknown:
+		if durward.KindOf(err) == durward.NotFound { // and no denial
+			return 1
+		}
 	}
 	return durward.KindOf(err).ExitStatus()
 }

@@ -29,7 +29,7 @@ first effect. It prints the decision with its rule and the rule's place, what a 
 its order, and for a command the grant, what would be held, and the plan. Where paths lead is shown, also outside of
 the roots. That somebody asked is put on record, under the trace that is printed. The exit status is 0
 where the call would run, 4 where the policy denies it.`,
-		Example: `  durward policy explain --policy examples/policy.quickstart.yaml --tool fs.read --params '{"path":"README.md"}'
+		Example: `  durward policy explain --policy examples/policy.quickstart.yaml --tool fs.read --params '{"path":"examples/policy.quickstart.yaml"}'
   durward policy explain --policy examples/policy.quickstart.yaml --tool cmd.run --params '{"commandId":"ls","args":["-l"]}'`,
 	}
 	file := policyFlag(cmd)

@@ -17,8 +17,8 @@ const (
 )
 
 // Confine gives what holds the command: the sandbox that was written for it, or for all
-// commands. Without one the command reads the allowed roots, its fixed working directory and
-// the system, writes below the recursive write rules, has no network, and steps down to what
+// commands. Without one the command reads the allowed roots, its program, its fixed working
+// directory and the system, writes below the recursive write rules, has no network, and steps down to what
 // the machine can hold. Of the [Command.Grounds] it gets what is there by now. A rule that is
 // not recursive is not for commands, since nothing would keep them from going deeper.
 //
@@ -60,7 +60,12 @@ func (c *Command) confinement() (*policy.Policy, error) {
 			flags.Write = append(flags.Write, rule.Path)
 		}
 	}
-	return policy.Default(host, flags)
+	p, err := policy.Default(host, flags)
+	if err == nil && !shows(p.Grant(), c.Physical) { // neither in a root nor of the system
+		flags.Read = append(flags.Read, c.Physical)
+		return policy.Default(host, flags)
+	}
+	return p, err
 }
 
 // there reports whether a physical path still is one.

@@ -129,7 +129,7 @@ func judgeStdin(j *judging) *refusal {
 	}
 	return &refusal{
 		code: durward.StdinTooLarge, reason: fmt.Sprintf("the input has %d bytes, more than %d", size, most),
-		remedy: "send less, or " + j.p.change("limits.stdinBytes", fmt.Sprint(size)),
+		remedy: "send less, or " + j.p.change("limits.stdinBytes", fmt.Sprint(size)), limit: most, actual: size,
 	}
 }
 

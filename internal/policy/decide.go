@@ -45,7 +45,7 @@ func (p *Policy) denial(r rule, no *refusal) durward.Decision {
 	}
 	return durward.Decision{
 		Rule: no.rule, Code: no.code, Reason: no.reason, Remedy: no.remedy,
-		Where: p.place(no.rule), PolicyHash: p.hash,
+		Where: p.place(no.rule), PolicyHash: p.hash, Detail: durward.Detail{Limit: no.limit, Actual: no.actual},
 	}
 }
 
@@ -95,6 +95,7 @@ type refusal struct {
 	rule           string // empty: the name of the rule itself
 	code           durward.Reason
 	reason, remedy string
+	limit, actual  int64 // where there was too much of something
 }
 
 // judging is one call on its way through the rules. Each may narrow the grant.

@@ -67,6 +67,9 @@ func DecodeCmdRun(text []byte) (CmdRun, error) {
 			return CmdRun{}, err
 		}
 	}
+	if given["cwd"] != nil && c.Dir == "" {
+		return CmdRun{}, refuse(durward.EmptyPath, "cwd is empty")
+	}
 	c.Stdin = []byte(stdin)
 	if c.Timeout, err = duration(timeout); err != nil {
 		return CmdRun{}, err

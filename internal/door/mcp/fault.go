@@ -198,7 +198,7 @@ type fault struct {
 func faultOf(inv invocation, r durward.Result, err error) fault {
 	f := fault{Method: string(inv.call.Tool), Path: inv.call.Path, CommandID: inv.call.CommandID, PolicyHash: inv.surface.PolicyHash}
 	f.Code, f.Rule = meaning(err)
-	if strings.HasPrefix(f.Rule, "cwd") {
+	if e := durward.AsError(err); inv.call.Tool == cmdRun && (strings.HasPrefix(f.Rule, "cwd") || e != nil && e.Path == inv.call.Dir) {
 		f.Path = inv.call.Dir
 	}
 	d := durward.DetailOf(err)

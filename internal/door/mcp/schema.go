@@ -42,7 +42,7 @@ const (
 	runInputHead = `{` + draft + `"properties":{"commandId":{"type":"string"`
 	runInputTail = `,"description":"the command"},` +
 		`"args":{"type":"array","items":{"type":"string","maxLength":32768},"maxItems":256,"default":[],"description":"its arguments"},` +
-		`"cwd":{"type":"string","description":"the directory to run in"},` +
+		`"cwd":{"type":"string","minLength":1,"description":"the directory to run in"},` +
 		`"stdin":{"type":"string","default":"","description":"its input"},` +
 		`"env":{"type":"object","additionalProperties":{"type":"string"},"default":{},"description":"variables that the policy lets a caller set"},` +
 		`"timeoutMs":{"type":"integer","minimum":1,"description":"the time it gets, no more than the policy gives"}` +

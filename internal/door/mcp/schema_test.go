@@ -79,18 +79,19 @@ func TestArgumentsFitTheirSchema(t *testing.T) {
 	schema := schemaOf(t, runInput([]string{"git", "rg"}))
 	for arguments, fits := range map[string]bool{
 		`{"commandId":"rg"}`: true,
-		`{"commandId":"rg","args":["a"],"cwd":"","stdin":"","env":{"A":""},"timeoutMs":1}`: true,
-		`{"commandId":"rg","timeoutMs":5e3}`:                                               true,
-		`{}`:                                                                               false,
-		`{"commandId":1}`:                                                                  false,
-		`{"commandId":"rg","args":[1]}`:                                                    false,
-		`{"commandId":"rg","env":{"A":null}}`:                                              false,
-		`{"commandId":"rg","timeoutMs":0}`:                                                 false,
-		`{"commandId":"rg","timeoutMs":1.5}`:                                               false,
-		`{"commandId":"rg","timeout":1}`:                                                   false,
-		`{"commandId":"rg","cwd":null}`:                                                    false,
-		`{"commandId":"rg","args":` + many(257) + `}`:                                      false,
-		`{"commandId":"rg","args":` + many(256) + `}`:                                      true,
+		`{"commandId":"rg","args":["a"],"cwd":"a","stdin":"","env":{"A":""},"timeoutMs":1}`: true,
+		`{"commandId":"rg","timeoutMs":5e3}`:                                                true,
+		`{}`:                                                                                false,
+		`{"commandId":1}`:                                                                   false,
+		`{"commandId":"rg","args":[1]}`:                                                     false,
+		`{"commandId":"rg","env":{"A":null}}`:                                               false,
+		`{"commandId":"rg","timeoutMs":0}`:                                                  false,
+		`{"commandId":"rg","timeoutMs":1.5}`:                                                false,
+		`{"commandId":"rg","timeout":1}`:                                                    false,
+		`{"commandId":"rg","cwd":""}`:                                                       false,
+		`{"commandId":"rg","cwd":null}`:                                                     false,
+		`{"commandId":"rg","args":` + many(257) + `}`:                                       false,
+		`{"commandId":"rg","args":` + many(256) + `}`:                                       true,
 	} {
 		if err := valid(t, schema, arguments); (err == nil) != fits {
 			t.Errorf("%.60s: %v", arguments, err)
