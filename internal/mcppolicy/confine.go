@@ -30,7 +30,7 @@ func (c *Command) Confine() (*policy.Policy, error) {
 	}
 	var names []policy.Text
 	for _, t := range c.Entry.EnvAllowlist.Value {
-		if t.Value != "" { // which was refused
+		if t.Value != "" { // what was refused is empty
 			names = append(names, policy.Text{Value: t.Value, Where: t.Where})
 		}
 	}
