@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/durward/durward"
 )
 
 // A folder that somebody chose stays as it is. What is made there is private.
@@ -133,5 +135,117 @@ func TestNamesBesideAFile(t *testing.T) {
 				t.Errorf("%s is one of %s", other, active)
 			}
 		}
+	}
+}
+
+// What the end of a log was stands in the heads beside it.
+func TestTheHeadsBesideAFileProveItsEnd(t *testing.T) {
+	lines := func(text []byte) [][]byte {
+		return bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+	}
+	for name, test := range map[string]struct {
+		change func(t *testing.T, file string)
+		why    string
+	}{
+		"nothing": {func(*testing.T, string) {}, ""},
+		"the tail is gone": {func(t *testing.T, file string) {
+			text, err := os.ReadFile(file)
+			must(t, err)
+			touch(t, file, string(bytes.Join(lines(text)[:2], nil)))
+		}, "the tail is cut off"},
+		"it is empty": {func(t *testing.T, file string) { touch(t, file, "") }, "the tail is cut off"},
+		"it is gone":  {func(t *testing.T, file string) { must(t, os.Remove(file)) }, "the log is missing"},
+		"the last record is changed": {func(t *testing.T, file string) {
+			text, err := os.ReadFile(file)
+			must(t, err)
+			all := lines(text)
+			all[len(all)-1] = bytes.Replace(all[len(all)-1], []byte(`"ok"`), []byte(`"no"`), 1)
+			touch(t, file, string(bytes.Join(all, nil))+"\n")
+		}, "hash"},
+		"another is damaged": {func(t *testing.T, file string) { appendTo(t, filepath.Join(filepath.Dir(file), headsFile), "x\n") }, "the line is no head"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "audit.jsonl")
+			first, second := opened(t, "", Options{File: file}), opened(t, "", Options{File: file})
+			for _, l := range []*Log{first, second} {
+				record(t, l, "1")
+				record(t, l, "2")
+				must(t, l.Close())
+			}
+			for i, at := range []string{first.File(), second.File()} {
+				before, err := os.ReadFile(at)
+				must(t, err)
+				test.change(t, at)
+				s, err := Verify(t.Context(), private(t), file)
+				if len(s.Chains) != 2 {
+					t.Errorf("%d chains", len(s.Chains))
+				}
+				if test.why == "" && err != nil || test.why != "" && (durward.ReasonOf(err) != durward.AuditBroken || !strings.Contains(err.Error(), test.why)) {
+					t.Errorf("%d: %v, want %q", i, err, test.why)
+				}
+				for _, c := range s.Chains {
+					if c.Headless {
+						t.Errorf("%s has no head", c.File)
+					}
+				}
+				touch(t, at, string(before))
+			}
+		})
+	}
+}
+
+// Without heads a file is proved as far as it goes, and that is told.
+func TestAFileWithoutHeads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := opened(t, "", Options{File: file})
+	record(t, l, "1")
+	must(t, l.Close())
+	alone := filepath.Join(t.TempDir(), "copy.jsonl")
+	text, err := os.ReadFile(file)
+	must(t, err)
+	touch(t, alone, string(text))
+	touch(t, filepath.Join(filepath.Dir(file), "copy.jsonl"), string(text)) // beside the heads of another
+	for _, file := range []string{alone, filepath.Join(filepath.Dir(file), "copy.jsonl")} {
+		if c := verified(t, "", file).Chains; len(c) != 1 || c[0].Records != 2 || !c[0].Headless {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// A log that is written meanwhile is not taken for one that was cut off.
+func TestAFileIsProvedWhileItIsWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := opened(t, "", Options{File: file, MaxBytes: 4000, Keep: -1})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := range 200 {
+			record(t, l, fmt.Sprint(i))
+			if i%10 == 0 {
+				l.syncNow()
+			}
+		}
+	})
+	for range 20 {
+		verified(t, "", file)
+	}
+	all.Wait()
+	must(t, l.Close())
+	if c := verified(t, "", file).Chains; c[0].Records != 400+uint64(c[0].Segments)-1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The refusal to go on with a log says what to type about this very one.
+func TestTheFixNamesTheLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "my logs")
+	file := filepath.Join(dir, "audit.jsonl")
+	l := opened(t, "", Options{File: file})
+	record(t, l, "1")
+	must(t, l.Close())
+	touch(t, file, "")
+	_, err := Open("", Options{File: file})
+	want := "durward audit verify '" + file + "'; then move the log away and delete its lines from '" + filepath.Join(dir, headsFile) + "'"
+	if e := durward.AsError(err); e == nil || e.Hint != want {
+		t.Errorf("%+v", e)
 	}
 }

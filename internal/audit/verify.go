@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ type Chain struct {
 	// InFlight counts the calls that have no outcome yet. If the chain is not live,
 	// the next start closes them as unknown.
 	InFlight int
+	// Headless is set when no heads file holds the end of the chain: that its tail was
+	// cut off, or its last record changed, would not show.
+	Headless bool
 	// Torn is the number of bytes behind the last record that its writer did not live
 	// to finish. Nothing was promised for them; the next start seals them.
 	Torn int
@@ -42,6 +46,9 @@ type Chain struct {
 // Verify walks all chains of the audit folder dir, those that its heads file names
 // elsewhere, and the given files, and checks that nothing was changed, removed, put
 // in, or cut off. It may run while processes write.
+//
+// The head of a file that lies elsewhere is in the heads file beside it, if there is one.
+// The chains of processes that found the file in use are walked with it.
 //
 // A cut tail shows by the heads file, which is written within a second of a record and
 // when a log is closed. Nothing may stand behind a chain that was closed, each chain in
@@ -72,6 +79,7 @@ func Verify(ctx context.Context, dir string, files ...string) (Summary, error) {
 	}
 	s.Problems = append(s.Problems, f.odd...)
 	f.verifyFolder(&s)
+	f.verifyBeside(&s)
 	return s, s.err()
 }
 
@@ -107,6 +115,18 @@ func (f *logs) verifyFolder(s *Summary) {
 	}
 }
 
+// verifyBeside adds what is wrong with the heads beside the files.
+func (f *logs) verifyBeside(s *Summary) {
+	seen := map[string]bool{}
+	for _, active := range slices.Sorted(maps.Keys(f.beside)) {
+		l := f.beside[active]
+		if _, bad := l.inspect(); bad != nil && !seen[l.dir] {
+			seen[l.dir] = true
+			s.Problems = append(s.Problems, *bad)
+		}
+	}
+}
+
 // recorded reports whether there is anything in the folder that wants a head.
 func (f *logs) recorded(s *Summary) bool {
 	return slices.ContainsFunc(s.Problems, func(p Problem) bool { return f.inFolder(p.File) }) ||
@@ -131,6 +151,9 @@ type logs struct {
 	// chains and heads are by the path of the active file.
 	chains map[string][]segment
 	heads  map[string]Head
+	// beside are the heads files that hold the ends of chains outside of the folder, by
+	// the path of the active file.
+	beside map[string]*ledger
 	// damage is what is wrong with the heads file, if anything.
 	damage *Problem
 	// odd are the folders that stand where a log could.
@@ -144,7 +167,7 @@ func (f *logs) addOdd(path string) { f.odd = append(f.odd, Problem{File: path, W
 // find lists the chains to look at. Heads are read before any chain: a chain that grows
 // meanwhile is only ahead of them.
 func find(dir string, files []string) (*logs, error) {
-	f := &logs{chains: map[string][]segment{}, heads: map[string]Head{}}
+	f := &logs{chains: map[string][]segment{}, heads: map[string]Head{}, beside: map[string]*ledger{}}
 	if dir != "" {
 		if err := f.addFolder(dir); err != nil {
 			return nil, err
@@ -187,6 +210,9 @@ func (f *logs) addFile(file string) error {
 		return nil
 	}
 	know(f.chains, abs)
+	if f.heads[abs].State == "" && !f.inFolder(abs) {
+		f.addBeside(abs)
+	}
 	if f.heads[abs].Seq > 0 {
 		return nil
 	}
@@ -197,6 +223,19 @@ func (f *logs) addFile(file string) error {
 	return err
 }
 
+// addBeside takes the head of a file from the heads beside it, and adds the chains of the
+// processes that found the file in use.
+func (f *logs) addBeside(file string) {
+	l := &ledger{dir: filepath.Dir(file)}
+	known, _ := l.inspect()
+	for key, head := range known {
+		if active := l.active(key); active == file || isSpare(file, active) {
+			f.heads[active], f.beside[active] = head, l
+			know(f.chains, active)
+		}
+	}
+}
+
 // inFolder reports whether a chain stands in the audit folder, where each has a head.
 func (f *logs) inFolder(active string) bool {
 	return f.ledger != nil && filepath.Dir(active) == f.ledger.dir
@@ -204,11 +243,12 @@ func (f *logs) inFolder(active string) bool {
 
 // headNow gives the head of a chain as it is by now.
 func (f *logs) headNow(active string) Head {
-	if f.ledger == nil {
+	l := cmp.Or(f.beside[active], f.ledger)
+	if l == nil {
 		return Head{}
 	}
-	heads, _ := f.ledger.inspect()
-	return heads[f.ledger.key(active)]
+	heads, _ := l.inspect()
+	return heads[l.key(active)]
 }
 
 // know adds a chain whose files have not been listed yet.
@@ -254,7 +294,8 @@ func (f *logs) verifyChain(ctx context.Context, active string) (Chain, error) {
 			break
 		}
 	}
-	if found == nil && (f.inFolder(active) || head.State != "") {
+	c.Headless = head.State == ""
+	if found == nil && f.beside[active] == nil && (f.inFolder(active) || !c.Headless) {
 		found = exposedIn(segments)
 	}
 	return c, found

@@ -336,7 +336,8 @@ func (p *program) export(ctx context.Context, q *query, format audit.Format, raw
 func (p *program) verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify [FILE…]", Short: "prove that no record was changed, removed or cut off",
-		Long: "Prints the head of every chain; keep them elsewhere to prove later that the end is the end.\n" +
+		Long: "Prints the head of every chain; keep them elsewhere to prove later that the end is the end. A FILE that a\n" +
+			"policy names as logging.file is proved together with the files beside it of servers that found it in use.\n" +
 			"Where nothing was recorded yet there is nothing to prove. Exits with 9 and names the first bad record where something does not fit.",
 		Example: "  durward audit verify\n" +
 			"  durward audit verify --json",
@@ -378,6 +379,11 @@ func (p *program) verified(dir string, summary audit.Summary, err error) error {
 	}
 	if tableErr := p.printChains(summary.Chains); tableErr != nil {
 		return tableErr
+	}
+	for _, c := range summary.Chains {
+		if c.Headless && err == nil {
+			p.note("no file heads beside %s holds its end: a tail that was cut off, or a changed last record, would not show", safetext.Line(c.File))
+		}
 	}
 	return withHint(err, "restore the log from a copy, or move the file away and keep it as evidence")
 }

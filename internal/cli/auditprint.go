@@ -198,6 +198,8 @@ type chainData struct {
 	Live      bool   `json:"live"`
 	InFlight  int    `json:"in_flight"`
 	TornBytes int    `json:"torn_bytes"`
+	// Headless is set where a tail that was cut off would not show.
+	Headless bool `json:"headless,omitempty"`
 }
 
 type problemData struct {
@@ -213,7 +215,7 @@ func chainsOf(s audit.Summary) chainsData {
 		data.Records += c.Records
 		data.Chains = append(data.Chains, chainData{
 			File: c.File, Head: c.Hash, Seq: c.Seq, Records: c.Records, Segments: c.Segments,
-			Live: c.Live, InFlight: c.InFlight, TornBytes: c.Torn,
+			Live: c.Live, InFlight: c.InFlight, TornBytes: c.Torn, Headless: c.Headless,
 		})
 	}
 	for _, b := range s.Problems {
