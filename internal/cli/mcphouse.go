@@ -124,7 +124,10 @@ func commandOf(p *mcppolicy.Policy, id string) (command.Command, error) {
 
 // surfaceOf is what clients are shown of a policy.
 func surfaceOf(p *mcppolicy.Policy) mcp.Surface {
-	s := mcp.Surface{PolicyHash: p.Hash, Summary: p.Summary()}
+	s := mcp.Surface{
+		PolicyHash: p.Hash, Summary: p.Summary(),
+		MaxReadBytes: p.Document.Limits.MaxReadBytes.Value, MaxCommands: p.Document.Limits.MaxCmdConcurrency.Value,
+	}
 	for _, c := range p.Commands {
 		shown := mcp.Command{
 			ID: c.ID, Description: c.Entry.Description.Value, CWDPolicy: c.Entry.CwdPolicy.Value,

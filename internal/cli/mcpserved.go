@@ -74,6 +74,13 @@ func (s *served) Do(ctx context.Context, c durward.Call) (durward.Result, error)
 	return h.Do(ctx, c)
 }
 
+// Refuse records under the policy of this moment that a call is not taken on.
+func (s *served) Refuse(c durward.Call, why error) error {
+	h := s.enter()
+	defer h.guests.Done()
+	return h.Refuse(c, why)
+}
+
 func (s *served) enter() *occupied {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -454,3 +454,26 @@ func TestNewRefusesWhatCannotRun(t *testing.T) {
 		}
 	}
 }
+
+// A call that a door does not take on is on record under the policy, and nothing of it is
+// done.
+func TestACallThatADoorRefuses(t *testing.T) {
+	r := newRoad()
+	why := &durward.Error{Reason: durward.QueueFull, Rule: "concurrency", Err: errors.New("too many")}
+	if err := r.runtime(t).Refuse(command("x"), why); !errors.Is(err, why) {
+		t.Errorf("it is answered with %v", err)
+	}
+	r.check(t, "find", "decide", "deny")
+	if last := r.last(t); last["code"] != string(durward.QueueFull) || last["rule"] != "concurrency" || last["policyHash"] == "" {
+		t.Errorf("the record says %v", last)
+	}
+}
+
+func TestARefusalOfADoorThatCannotBeRecorded(t *testing.T) {
+	r := newRoad()
+	r.Break()
+	err := r.runtime(t).Refuse(command("x"), &durward.Error{Reason: durward.QueueFull})
+	if durward.ReasonOf(err) != durward.AuditUnavailable {
+		t.Errorf("it is answered with %v", err)
+	}
+}

@@ -74,6 +74,18 @@ func (r *Runtime) Do(ctx context.Context, c durward.Call) (durward.Result, error
 	return j.end(result, err)
 }
 
+// Refuse records that a door does not take a call on, and gives the error to answer it
+// with: why, or that it could not be recorded. Nothing of the call is done.
+func (r *Runtime) Refuse(c durward.Call, why error) (err error) {
+	defer caught(&err)
+	j := r.newJob(context.Background(), c)
+	defer j.cancel()
+	if tool, err := r.source.Find(j.ctx, c.Tool); err == nil {
+		j.decision.PolicyHash = r.policy.Decide(j.call, tool).PolicyHash
+	}
+	return j.deny(why)
+}
+
 // Open starts one call and lets it go on as a session. The end of ctx cancels the
 // session, so ctx must live as long as the session is to. events may be nil.
 func (r *Runtime) Open(ctx context.Context, c durward.Call, events durward.Events) (durward.Session, error) {

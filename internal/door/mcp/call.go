@@ -22,28 +22,35 @@ type invocation struct {
 	bad error
 }
 
+// A pending is a call that a request asks for.
+type pending struct {
+	inv   invocation
+	asked level       // of messages
+	token *jsonrpc.ID // to report progress under; nil for none
+	// answer makes the reply of what became of it.
+	answer func(r durward.Result, err error) reply
+}
+
 func isDirect(method string) bool { return method == fsRead || method == fsWrite || method == cmdRun }
 
 // direct answers a method that is a tool itself.
-func (s *session) direct(ctx context.Context, r request) reply {
+func (s *session) direct(r request) reply {
 	input := r.Params
 	if input != nil && !isObject(input) {
 		return reply{bad: badParams("params is not an object")}
 	}
 	inv := s.invoke(r, "direct", r.Method, input)
 	inv.call.Client = s.client
-	return reply{run: func() reply {
-		result, err := s.do(ctx, inv)
-		s.remark(silent, inv, result, err)
+	return reply{call: &pending{inv: inv, asked: silent, answer: func(result durward.Result, err error) reply {
 		if err != nil {
 			return reply{bad: errorOf(inv, result, err)}
 		}
 		return reply{result: outputOf(inv, result)}
-	}}
+	}}}
 }
 
 // callTool answers tools/call.
-func (s *session) callTool(ctx context.Context, r request) reply {
+func (s *session) callTool(_ context.Context, r request) reply {
 	name, ok := jsonx.Text(r.params.name)
 	if !ok {
 		return refuse(jsonrpc.InvalidParams, "name is missing or no string")
@@ -61,14 +68,12 @@ func (s *session) callTool(ctx context.Context, r request) reply {
 	if r.meta.modern {
 		inv.call.Client, asked = r.meta.client, r.meta.level
 	}
-	return reply{run: func() reply {
-		result, err := s.doWatched(ctx, inv, r.meta.progress)
-		s.remark(asked, inv, result, err)
+	return reply{call: &pending{inv: inv, asked: asked, token: r.meta.progress, answer: func(result durward.Result, err error) reply {
 		if err != nil {
 			return reply{result: failure(r.mark(), inv, result, err)}
 		}
 		return reply{result: success(r.mark(), inv, result)}
-	}}
+	}}}
 }
 
 // invoke makes a call of a tool and what it is given.

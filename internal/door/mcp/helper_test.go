@@ -15,6 +15,8 @@ type double func(ctx context.Context, c durward.Call) (durward.Result, error)
 
 func (f double) Do(ctx context.Context, c durward.Call) (durward.Result, error) { return f(ctx, c) }
 
+func (f double) Refuse(_ durward.Call, why error) error { return why }
+
 // nothing is a runtime that no call is to reach.
 func nothing(t testing.TB) double {
 	return func(context.Context, durward.Call) (durward.Result, error) {

@@ -12,6 +12,12 @@
 //
 // Nothing is decided here: the door turns a request into a call and the call's end into
 // an answer.
+//
+// What a client can make a session hold is bounded: 128 MiB of requests, and as much again
+// for what was read from them, 16 MiB of files that are read, 32 MiB that commands printed,
+// 32 MiB of answers and as much in batches. One call that is larger than a bound is carried
+// out alone. Text of control characters takes six times its size in an answer, and for a
+// moment some copies of it.
 package mcp
 
 import (
@@ -36,6 +42,8 @@ const (
 // read anew.
 type Runtime interface {
 	Do(ctx context.Context, c durward.Call) (durward.Result, error)
+	// Refuse records that the door does not take a call on, and gives the error to answer.
+	Refuse(c durward.Call, why error) error
 }
 
 // Options are the parts of a door. Runtime and Surface are required.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
@@ -85,7 +86,7 @@ func clientOf(value []byte) (durward.Client, bool) {
 		Version string `json:"version"`
 	}
 	ok := isObject(value) && decode(value, &info) == nil
-	return durward.Client{Name: short(info.Name), Version: short(info.Version)}, ok
+	return durward.Client{Name: strings.Clone(short(info.Name)), Version: strings.Clone(short(info.Version))}, ok
 }
 
 // short is a text of a client, cut where it is longer than a record should be.

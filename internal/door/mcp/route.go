@@ -60,7 +60,7 @@ func paramsOf(object []byte) params {
 func (s *session) route(ctx context.Context, r request) reply {
 	r.surface = s.Surface()
 	if isDirect(r.Method) {
-		return s.direct(ctx, r)
+		return s.direct(r)
 	}
 	r.params = paramsOf(r.Params)
 	var bad *jsonrpc.Error
@@ -101,19 +101,19 @@ func (s *session) shared(r request) handler {
 
 func unknownMethod() reply { return refuse(jsonrpc.MethodNotFound, "unknown method") }
 
-// notified does what a notification says, and answers nothing.
-func (s *session) notified(calls context.Context, m jsonrpc.Message) {
+// notified does what a notification says, and answers nothing. It gives the task of a call.
+func (s *session) notified(calls context.Context, m jsonrpc.Message) (t task, ok bool) {
 	switch {
 	case isDirect(m.Method):
-		if r := s.direct(calls, request{Message: m, surface: s.Surface()}); r.run != nil {
-			s.start(task{reply: r}, func() { r.run() })
-		}
+		t = task{request: m, ctx: calls, reply: s.direct(request{Message: m, surface: s.Surface()})}
+		return t, t.reply.call != nil
 	case m.Method == "notifications/cancelled":
 		var id jsonrpc.ID
 		if id.UnmarshalJSON(paramsOf(m.Params).requestID) == nil {
 			s.inFlight.Cancel(id)
 		}
 	}
+	return task{}, false
 }
 
 // decode reads a part of a message that was checked. Members that the protocol may have

@@ -143,7 +143,7 @@ func (s *session) line(calls context.Context, l line) error {
 		s.batch(calls, l.text)
 	default:
 		if t, ok := s.take(calls, l.text, false); ok {
-			s.start(t, func() { s.finishTask(t) })
+			s.start(t)
 		}
 	}
 	return nil

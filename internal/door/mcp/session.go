@@ -7,10 +7,6 @@ import (
 	"github.com/durward/durward/internal/jsonrpc"
 )
 
-// maxCalls bounds the calls beside the loop. One more runs within it, so that a client
-// that sends without end and reads nothing is not read either.
-const maxCalls = 256
-
 // maxWaiting bounds those who wait for a call.
 const maxWaiting = 8
 
@@ -18,6 +14,7 @@ const maxWaiting = 8
 // for others is the loop's own.
 type session struct {
 	Options
+	budgets // for all
 
 	// What legacy clients have agreed on; the version is empty before that.
 	version string
@@ -28,7 +25,6 @@ type session struct {
 	tools         []byte // as they were listed last
 
 	inFlight jsonrpc.InFlight // for all
-	slots    chan struct{}    // for all; taken by each call beside the loop
 	running  sync.WaitGroup   // for all; the loop and what it started
 	more     chan func()      // to those who have done a call and wait for another
 	waiting  chan struct{}    // for all; taken by each of them
@@ -47,8 +43,8 @@ type session struct {
 
 func newSession(o Options) *session {
 	return &session{
-		Options: o, level: silent, tools: listed(o.Surface()),
-		slots: make(chan struct{}, maxCalls), more: make(chan func()), waiting: make(chan struct{}, maxWaiting),
+		Options: o, budgets: newBudgets(), level: silent, tools: listed(o.Surface()),
+		more: make(chan func()), waiting: make(chan struct{}, maxWaiting),
 		out: make(chan func(*jsonrpc.Writer) error), over: make(chan struct{}),
 		stop: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
 	}

@@ -50,6 +50,7 @@ func connectWith(t *testing.T, o Options, prepare func(o *Options), talk func(p 
 		end()
 		_ = toServer.Close()
 		_ = fromServer.Close()
+		time.Sleep(grace) // calls that are still held are cancelled then
 		synctest.Wait()
 	})
 }
@@ -111,7 +112,7 @@ func connectHeld(t *testing.T, talk func(p *peer, h *held)) {
 }
 
 func newHeld() *held {
-	return &held{let: make(chan durward.Result), began: make(chan durward.Call, 1000), ended: make(chan error, 1000)}
+	return &held{let: make(chan durward.Result), began: make(chan durward.Call, 2000), ended: make(chan error, 2000)}
 }
 
 func (h *held) Do(ctx context.Context, c durward.Call) (durward.Result, error) {
@@ -125,6 +126,8 @@ func (h *held) Do(ctx context.Context, c durward.Call) (durward.Result, error) {
 		return durward.Result{}, durward.Ended(ctx, "held")
 	}
 }
+
+func (h *held) Refuse(_ durward.Call, why error) error { return why }
 
 const (
 	slow       = `{"jsonrpc":"2.0","id":"slow","method":"cmd.run","params":{"commandId":"rg"}}`

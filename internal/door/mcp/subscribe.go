@@ -13,8 +13,8 @@ const maxSubscriptions = 64
 
 // A subscription is a request of the modern era that stays open for changes.
 type subscription struct {
-	request request
-	tools   bool // the list of tools is listened to
+	request request // without what it carried
+	tools   bool    // the list of tools is listened to
 }
 
 type wishes struct {
@@ -43,7 +43,8 @@ func (s *session) subscribe(_ context.Context, r request) reply {
 	case len(s.subscriptions) == maxSubscriptions:
 		return refuse(jsonrpc.InvalidRequest, "too many subscriptions are open")
 	}
-	s.subscriptions = append(s.subscriptions, subscription{request: r, tools: asked.ToolsListChanged})
+	kept := request{Message: jsonrpc.Message{Kind: r.Kind, ID: r.ID}, meta: meta{modern: true}}
+	s.subscriptions = append(s.subscriptions, subscription{request: kept, tools: asked.ToolsListChanged})
 	s.notify("notifications/subscriptions/acknowledged", subscriptionParams{r.subscriptionMeta(), &asked})
 	return reply{open: true}
 }
@@ -64,7 +65,7 @@ func (s *session) unsubscribeAll() {
 			mark
 			Meta subscriptionMeta `json:"_meta"`
 		}{sub.request.mark(), sub.request.subscriptionMeta()}}}
-		if answer := t.answer(); s.inFlight.Done(t.request.ID) {
+		if answer := t.message(t.reply); s.inFlight.Done(t.request.ID) {
 			s.send(answer)
 		}
 	}

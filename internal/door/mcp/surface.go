@@ -16,6 +16,10 @@ type Surface struct {
 	Dotted bool
 	// Resources offers the commands, and Summary if it is set, to be read.
 	Resources bool
+	// MaxReadBytes is the end of what fs.read can read; zero means that it is not known.
+	MaxReadBytes int64
+	// MaxCommands is how many commands run at once; zero means that it is not known.
+	MaxCommands int64
 	// Summary is an object that tells of the policy what a client may know.
 	Summary json.RawMessage
 }

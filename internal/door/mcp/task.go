@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"sync"
 
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
 )
 
-// A reply is what a request comes to: a result or an error, at once or when run is over.
+// A reply is what a request comes to: a result or an error, at once or when its call is
+// over.
 type reply struct {
 	result any
 	bad    *jsonrpc.Error
-	run    func() reply
+	call   *pending
 	// open leaves the request in flight, to be answered another time.
 	open bool
 }
@@ -23,12 +23,16 @@ func refuse(code int, message string) reply {
 	return reply{bad: &jsonrpc.Error{Code: code, Message: message}}
 }
 
-// A task is a request on its way to its answer.
+// A task is a request, or the notification of a call, on its way to its answer.
 type task struct {
-	request jsonrpc.Message
+	request jsonrpc.Message // without what it carries
 	reply   reply
+	// ctx ends with the request.
+	ctx context.Context
 	// release ends the context of a request that is in flight; nil for another one.
 	release context.CancelFunc
+	// taken is what a call weighs among those that are not answered.
+	taken *part
 }
 
 // take reads one message and does what can be done at once. It gives no task for what is
@@ -39,43 +43,60 @@ func (s *session) take(calls context.Context, text []byte, batched bool) (t task
 	case m.Kind == jsonrpc.Response:
 		return task{}, false
 	case m.Kind == jsonrpc.Notification:
-		s.notified(calls, m)
-		return task{}, false
+		t, ok = s.notified(calls, m)
 	case bad != nil:
-		return task{request: m, reply: reply{bad: bad}}, true
+		t, ok = task{reply: reply{bad: bad}}, true
+	default:
+		t, ok = s.requested(calls, request{Message: m, batched: batched})
 	}
+	t.request = jsonrpc.Message{Kind: m.Kind, ID: m.ID}
+	if ok && t.reply.call != nil {
+		s.admit(&t, len(text))
+	}
+	return t, ok
+}
+
+// requested puts a request in flight and finds its reply.
+func (s *session) requested(calls context.Context, r request) (t task, ok bool) {
 	ctx, release := context.WithCancel(calls)
-	if !s.inFlight.Add(m.ID, func() { release(); s.unsubscribe(m.ID) }) {
+	if !s.inFlight.Add(r.ID, func() { release(); s.unsubscribe(r.ID) }) {
 		release()
-		return task{request: m, reply: refuse(jsonrpc.InvalidRequest, "the id is in use")}, true
+		return task{reply: refuse(jsonrpc.InvalidRequest, "the id is in use")}, true
 	}
-	t = task{request: m, release: release, reply: s.route(ctx, request{Message: m, batched: batched})}
+	t = task{ctx: ctx, release: release, reply: s.route(ctx, r)}
 	return t, !t.reply.open
 }
 
-// start does the rest of a task: what lasts, beside the loop if there is a slot.
-func (s *session) start(t task, rest func()) {
-	if t.reply.run == nil {
-		rest()
+// start answers a task: at once, or beside the loop when its call is over.
+func (s *session) start(t task) {
+	if t.reply.call == nil {
+		s.finishTask(t, t.message(t.reply), nil)
 		return
 	}
+	place := s.place(t.reply.call.inv)
+	s.beside(func() {
+		var room *part
+		answer := s.carryOut(t, place, func(answer jsonrpc.Message) jsonrpc.Message {
+			room = s.answers.ask(sizeOf(answer))
+			s.await(room)
+			return answer
+		})
+		s.finishTask(t, answer, room)
+	})
+}
+
+// beside does something beside the loop: who has done so before and waits does it, for what
+// has grown to carry one call is there for the next.
+func (s *session) beside(rest func()) {
 	select {
-	case s.more <- rest: // somebody waits for it
-		return
+	case s.more <- rest:
 	default:
-	}
-	select {
-	case s.slots <- struct{}{}:
 		s.running.Go(func() { s.work(rest) })
-	default:
-		rest()
 	}
 }
 
-// work does the rest of a task, and then of others as they come: what has grown to carry
-// one call is there for the next. No more than a few wait for that.
+// work does something, and then more as it comes. No more than a few wait for that.
 func (s *session) work(rest func()) {
-	defer func() { <-s.slots }()
 	for {
 		rest()
 		select {
@@ -92,19 +113,20 @@ func (s *session) work(rest func()) {
 	}
 }
 
-// finishTask runs a task and sends its answer.
-func (s *session) finishTask(t task) {
-	if answer := t.answer(); s.wanted(t) {
-		s.send(answer)
+// finishTask sends the answer of a task, if it is wanted, and then gives its room back.
+func (s *session) finishTask(t task, answer jsonrpc.Message, room *part) {
+	if !s.wanted(t) {
+		room.free()
+		return
 	}
+	s.post(func(w *jsonrpc.Writer) error {
+		defer room.free()
+		return w.Send(answer)
+	})
 }
 
-// answer runs the task and gives what it is answered with.
-func (t task) answer() jsonrpc.Message {
-	r := t.reply
-	if r.run != nil {
-		r = r.run()
-	}
+// message is the answer that a reply makes.
+func (t task) message(r reply) jsonrpc.Message {
 	if r.bad != nil {
 		return t.request.Refuse(r.bad)
 	}
@@ -115,53 +137,22 @@ func (t task) answer() jsonrpc.Message {
 	return t.request.Answer(text)
 }
 
+// sizeOf is about how many bytes are kept with an answer.
+func sizeOf(m jsonrpc.Message) int64 {
+	size := len(m.ID.String()) + len(m.Result)
+	if m.Error != nil {
+		size += len(m.Error.Message) + len(m.Error.Data)
+	}
+	return int64(size)
+}
+
 // wanted lets a task go, and reports whether it is to be answered.
 func (s *session) wanted(t task) bool {
 	if t.release == nil {
-		return true
+		return t.request.Kind != jsonrpc.Notification
 	}
 	t.release()
 	return s.inFlight.Done(t.request.ID)
-}
-
-// batch answers the messages of an array by one array, in their order.
-func (s *session) batch(calls context.Context, text []byte) {
-	list, bad := jsonrpc.Batch(text)
-	if bad != nil {
-		s.send(jsonrpc.Message{}.Refuse(bad))
-		return
-	}
-	var tasks []task
-	for _, text := range list {
-		if t, ok := s.take(calls, text, true); ok {
-			tasks = append(tasks, t)
-		}
-	}
-	answers := make([]jsonrpc.Message, len(tasks))
-	var open sync.WaitGroup
-	for i, t := range tasks {
-		open.Add(1)
-		s.start(t, func() {
-			defer open.Done()
-			answers[i] = t.answer()
-		})
-	}
-	s.running.Go(func() {
-		open.Wait()
-		s.sendBatch(tasks, answers)
-	})
-}
-
-func (s *session) sendBatch(tasks []task, answers []jsonrpc.Message) {
-	var wanted []jsonrpc.Message
-	for i, t := range tasks {
-		if s.wanted(t) {
-			wanted = append(wanted, answers[i])
-		}
-	}
-	if len(wanted) > 0 {
-		s.post(func(w *jsonrpc.Writer) error { return w.SendBatch(wanted) })
-	}
 }
 
 // encode gives a value as JSON. What is JSON already stays as it is.

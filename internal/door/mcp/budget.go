@@ -1,0 +1,78 @@
+package mcp
+
+import "sync"
+
+// A budget is so many bytes, given out in parts: who asks first is served first. One part
+// that is larger than all there is gets it all, alone. It is safe for concurrent use.
+type budget struct {
+	most int64
+
+	mu      sync.Mutex
+	used    int64   // guarded by mu
+	waiting []*part // guarded by mu; in the order of asking
+}
+
+// A part of a budget. Nil is no part of any.
+type part struct {
+	of    *budget
+	bytes int64
+	given chan struct{} // closed, under of.mu, when the part is there
+	freed bool          // guarded by of.mu
+}
+
+// ask asks for a part. It is there when given is closed; free takes the question back, too.
+func (b *budget) ask(bytes int64) *part {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := &part{of: b, bytes: min(bytes, b.most), given: make(chan struct{})}
+	b.waiting = append(b.waiting, p)
+	b.give()
+	return p
+}
+
+// try gives a part that is there at once, or nil.
+func (b *budget) try(bytes int64) *part {
+	p := b.ask(bytes)
+	select {
+	case <-p.given:
+		return p
+	default:
+		p.free()
+		return nil
+	}
+}
+
+// give serves those who wait; b.mu is held.
+func (b *budget) give() {
+	for len(b.waiting) > 0 {
+		p := b.waiting[0]
+		if !p.freed && b.used+p.bytes > b.most {
+			return
+		}
+		b.waiting[0] = nil
+		b.waiting = b.waiting[1:]
+		if !p.freed {
+			b.used += p.bytes
+			close(p.given)
+		}
+	}
+}
+
+// free gives a part back, once.
+func (p *part) free() {
+	if p == nil {
+		return
+	}
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	if p.freed {
+		return
+	}
+	p.freed = true
+	select {
+	case <-p.given:
+		p.of.used -= p.bytes
+	default:
+	}
+	p.of.give()
+}

@@ -1,0 +1,65 @@
+package mcp
+
+import "testing"
+
+func (p *part) isGiven() bool {
+	select {
+	case <-p.given:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestABudgetIsGivenOutInOrder(t *testing.T) {
+	b := &budget{most: 10}
+	first, second, third := b.ask(6), b.ask(5), b.ask(1)
+	if !first.isGiven() || second.isGiven() || third.isGiven() {
+		t.Fatal("the first fits, the second does not, and the third is behind it")
+	}
+	if b.try(1) != nil {
+		t.Error("one that does not wait went past those who do")
+	}
+	first.free()
+	first.free()
+	if !second.isGiven() || !third.isGiven() || b.used != 6 {
+		t.Errorf("both fit now: %d are used", b.used)
+	}
+	if fourth := b.try(4); fourth == nil || b.try(1) != nil {
+		t.Error("four are left")
+	}
+}
+
+// One that is larger than all there is does not wait for ever, and is alone.
+func TestAPartThatIsTooLarge(t *testing.T) {
+	b := &budget{most: 10}
+	small, large, next := b.ask(1), b.ask(1000), b.ask(1)
+	if large.isGiven() {
+		t.Error("it is not alone")
+	}
+	small.free()
+	if !large.isGiven() || next.isGiven() {
+		t.Error("it is to be alone")
+	}
+	large.free()
+	if !next.isGiven() || b.used != 1 {
+		t.Errorf("%d are used", b.used)
+	}
+}
+
+// Who gives up waiting holds nobody up.
+func TestAPartThatIsNotWaitedFor(t *testing.T) {
+	b := &budget{most: 10}
+	first, second, third := b.ask(6), b.ask(10), b.ask(4)
+	second.free()
+	if second.isGiven() || !third.isGiven() || b.used != 10 {
+		t.Errorf("%d are used", b.used)
+	}
+	third.free()
+	first.free()
+	if b.used != 0 || len(b.waiting) != 0 {
+		t.Errorf("%d are used, and %d wait", b.used, len(b.waiting))
+	}
+	var none *part
+	none.free()
+}
