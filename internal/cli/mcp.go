@@ -21,6 +21,7 @@ type mcpServing struct {
 	*program
 	file, level, names, profile string
 	strict, reload, resources   bool
+	patient                     bool // with who sends more than can be taken
 }
 
 func (p *program) mcpCommand() *cobra.Command {
@@ -92,6 +93,7 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	}
 	err = mcp.Serve(ctx, mcp.Options{
 		Runtime: served, Surface: served.surface, Changed: served.changed, Version: x.version, Caller: x.caller(), Logger: logger,
+		Patient: x.patient,
 	}, in, x.stdout)
 	unfollow()
 	probing.Wait()

@@ -9,7 +9,7 @@ import (
 )
 
 func (p *program) runCommand() *cobra.Command {
-	x := &mcpServing{program: p, names: "plain"}
+	x := &mcpServing{program: p, names: "plain", patient: true}
 	cmd := &cobra.Command{
 		Use:   "run [--policy FILE] -- REQUESTS",
 		Short: "send each line of a file to a fresh durward mcp, and print the answers",

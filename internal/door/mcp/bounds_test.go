@@ -171,6 +171,36 @@ func TestLargeRequestsThatAreTooMany(t *testing.T) {
 	}
 }
 
+// Input that is no conversation is read as fast as its calls go, and all are carried out.
+func TestMoreCallsThanFitOfAFile(t *testing.T) {
+	const calls = 3 * maxCalls
+	o := options(double(echo))
+	o.Patient = true
+	said := converse(t, o, requests(1, calls, "\n", `"cmd.run","params":{"commandId":"rg"}}`))
+	if got := strings.Count(said, `"stdout":"rg"`); got != calls {
+		t.Errorf("%d of %d calls are answered", got, calls)
+	}
+}
+
+// A session that is patient ends when it is told to, too.
+func TestAPatientSessionEnds(t *testing.T) {
+	var h *held
+	connectWith(t, options(nothing(t)), func(o *Options) { h = newHeld(); o.Runtime, o.Patient = h, true }, func(p *peer) {
+		for i := range maxCalls + 1 {
+			p.say(command(i))
+		}
+		p.expect("")
+		p.end()
+		time.Sleep(grace)
+		if err, over := p.over(); err != nil || !over {
+			t.Errorf("Serve: %v, over %t", err, over)
+		}
+		if got := strings.Count(p.hears(), `"code":"IO_ERROR"`); got != maxCalls+1 {
+			t.Errorf("%d calls are answered", got)
+		}
+	})
+}
+
 // A call that is refused at once is on record, once.
 func TestACallTooManyIsOnRecord(t *testing.T) {
 	var log coretest.Memory

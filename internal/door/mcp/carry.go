@@ -9,9 +9,20 @@ import (
 	"github.com/durward/durward/internal/jsonrpc"
 )
 
-// admit takes the call of a task on if there is room for it, and else refuses it.
+// admit takes the call of a task on if there is room for it, and else refuses it or is
+// patient.
 func (s *session) admit(t *task, bytes int) {
-	if t.taken = s.taken.try(max(int64(bytes), leastTaken)); t.taken != nil {
+	weight := max(int64(bytes), leastTaken)
+	if s.Patient {
+		t.taken = s.taken.ask(weight)
+		select {
+		case <-t.taken.given:
+		case <-s.stop:
+		case <-s.gone:
+		}
+		return
+	}
+	if t.taken = s.taken.try(weight); t.taken != nil {
 		return
 	}
 	c := t.reply.call

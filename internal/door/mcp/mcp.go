@@ -54,6 +54,9 @@ type Options struct {
 	// Changed has an element when Surface may give something else than before: clients
 	// are told if their list of tools did change. Nil means that it never does.
 	Changed <-chan struct{}
+	// Patient reads on only when there is room for a further call, instead of refusing one
+	// too many: for input that is no conversation.
+	Patient bool
 	// Version is that of the program.
 	Version string
 	// Caller is who holds the other end of the stream.
