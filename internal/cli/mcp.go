@@ -19,28 +19,31 @@ import (
 // An mcpServing is one `durward mcp`.
 type mcpServing struct {
 	*program
-	file, level, names, profile string
-	strict, reload, resources   bool
-	patient                     bool // with who sends more than can be taken
+	file, folder              string // a policy, or a folder to serve without one
+	level, names, profile     string
+	strict, reload, resources bool
+	patient                   bool // with who sends more than can be taken
 }
 
 func (p *program) mcpCommand() *cobra.Command {
 	x := &mcpServing{program: p}
 	stdio := true
 	cmd := &cobra.Command{
-		Use:   "mcp --config FILE",
+		Use:   "mcp (--config FILE | --files DIR)",
 		Short: "serve files and commands under a policy, by the Model Context Protocol",
 		Long: `Answers JSON-RPC on standard input and output: fs.read, fs.write and cmd.run, as methods of
 their own and as tools of the Model Context Protocol. What may be read, written and run stands in
 FILE (docs/policy.md). Nothing but answers goes to standard output. When the input ends, or on
-SIGTERM, calls that run have five seconds to end. With --reload the policy is read anew on SIGHUP;
+SIGTERM, calls that run have five seconds to end. --files serves one folder in which all may be read and written,
+and where nothing is run. With --reload the policy is read anew on SIGHUP;
 calls in flight keep the one they began under.`,
 		Example: `  durward mcp --config examples/policy.quickstart.yaml
+  durward mcp --files docs
   printf '{"jsonrpc":"2.0","id":1,"method":"ping"}\n' | durward mcp --config examples/policy.quickstart.yaml`,
 		Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if x.file == "" {
-				return usageError("name a policy: durward mcp --config FILE", "--config is missing")
+			if err := x.checkFlags(); err != nil {
+				return err
 			}
 			if !stdio {
 				return usageError("leave --stdio out", "--stdio=false: there is no other way to talk than standard input and output")
@@ -51,6 +54,7 @@ calls in flight keep the one they began under.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&x.file, "config", "", "serve what the policy in `FILE` allows (YAML)")
+	f.StringVar(&x.folder, "files", "", "serve the folder `DIR` without a policy: list_directory, read_file and write_file")
 	f.StringVar(&x.level, "log-level", "", "tell this much on standard error: `LEVEL` is trace, debug, info, warn or error (default: the policy's)")
 	f.StringVar(&x.names, "tool-names", "plain", "advertise the tools by `NAMES`: plain (fs_read) or dotted (fs.read)")
 	f.StringVar(&x.profile, "profile", "", "serve what the profile `NAME` of the policy leaves")
@@ -103,8 +107,29 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	return errors.Join(err, served.close())
 }
 
+func (x *mcpServing) checkFlags() error {
+	switch {
+	case x.file == "" && x.folder == "":
+		return usageError("name a policy: durward mcp --config FILE", "--config is missing")
+	case x.folder != "" && (x.file != "" || x.profile != "" || x.reload):
+		return usageError("leave one of them out", "--files takes no policy")
+	}
+	return nil
+}
+
+// source names what is served in records.
+func (x *mcpServing) source() string {
+	if x.folder != "" {
+		return "--files " + x.folder
+	}
+	return x.file
+}
+
 // load reads the policy as the flags want it.
 func (x *mcpServing) load() (*mcppolicy.Policy, error) {
+	if x.folder != "" {
+		return x.folderPolicy()
+	}
 	policy, err := x.loadMCPPolicy(x.file, x.strict)
 	if err != nil || x.profile == "" {
 		return policy, err

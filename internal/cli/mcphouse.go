@@ -39,25 +39,32 @@ type mcpHouse struct {
 	guard  *pathguard.Guard
 }
 
-// openMCP builds the house of a policy.
-func (p *program) openMCP(policy *mcppolicy.Policy, engines mcpEngines, recorder core.Recorder) (*mcpHouse, error) {
+// openMCP builds the house of a policy, or of the one folder in it.
+func (p *program) openMCP(policy *mcppolicy.Policy, folder bool, engines mcpEngines, recorder core.Recorder) (*mcpHouse, error) {
 	start, err := p.dir()
 	if err != nil {
 		return nil, err
+	}
+	if folder {
+		start = policy.Roots[0].Path
 	}
 	guard, err := pathguard.Open(rootsOf(policy), guardOptions(policy, start))
 	if err != nil {
 		return nil, err
 	}
 	h := &mcpHouse{policy: policy, guard: guard}
-	h.tools = catalog.New(policy, catalog.Specs{
-		Read:  file.Spec{Guard: guard, MaxReadBytes: policy.Document.Limits.MaxReadBytes.Value},
-		Write: file.Spec{Guard: guard, Does: file.Writes},
+	specs := catalog.Specs{
+		Read:  file.Spec{Guard: guard, Whole: folder, MaxReadBytes: policy.Document.Limits.MaxReadBytes.Value},
+		Write: file.Spec{Guard: guard, Whole: folder, Does: file.Writes},
 		Run: command.Spec{
 			Guard: guard, Find: func(id string) (command.Command, error) { return commandOf(policy, id) },
 			Slots: command.NewSlots(policy.Document.Limits.MaxCmdConcurrency.Value),
 		},
-	})
+	}
+	if folder {
+		specs.List = file.Spec{Guard: guard, Does: file.Lists}
+	}
+	h.tools = catalog.New(policy, specs)
 	h.Runtime, err = core.New(core.Options{
 		Source: h.tools, Policy: h.tools, Recorder: recorder, MaxConcurrent: mostMCPCalls, MaxQueue: mostMCPCalls,
 		Engines: map[string]core.Engine{

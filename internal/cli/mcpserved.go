@@ -52,18 +52,18 @@ func (x *mcpServing) openServed(policy *mcppolicy.Policy, logger *slog.Logger) (
 }
 
 func (s *served) open(policy *mcppolicy.Policy) (*occupied, error) {
-	h, err := s.serving.openMCP(policy, s.engines, s.log)
+	h, err := s.serving.openMCP(policy, s.serving.folder != "", s.engines, s.log)
 	if err != nil {
 		return nil, err
 	}
 	surface := surfaceOf(policy)
-	surface.Dotted, surface.Resources = s.serving.names == "dotted", s.serving.resources
+	surface.Dotted, surface.Folder, surface.Resources = s.serving.names == "dotted", s.serving.folder != "", s.serving.resources
 	return &occupied{mcpHouse: h, surface: surface}, nil
 }
 
 // record puts on record what became of the policy's file.
 func (s *served) record(kind string, r audit.Record) error {
-	r.Door, r.Caller, r.Where = mcp.Name, s.serving.caller().Name, s.serving.file
+	r.Door, r.Caller, r.Where = mcp.Name, s.serving.caller().Name, s.serving.source()
 	return s.log.Event(kind, r)
 }
 

@@ -109,7 +109,7 @@ func (x *explaining) foresee(ctx context.Context, policy *mcppolicy.Policy, call
 func (x *explaining) previewed(
 	ctx context.Context, policy *mcppolicy.Policy, engines mcpEngines, call durward.Call, v *preview,
 ) (seen core.Preview, err error) {
-	h, err := x.openMCP(policy, engines, noRecord{})
+	h, err := x.openMCP(policy, false, engines, noRecord{})
 	if err != nil {
 		return seen, err
 	}

@@ -52,6 +52,9 @@ func success(m mark, inv invocation, r durward.Result) toolResult {
 // shownAs is the text for a model: the file itself where that is text, else the object.
 func shownAs(inv invocation, output any) block {
 	raw, _ := encode(output) // what is no JSON is noticed when the whole is encoded
+	if inv.call.Tool == fsList {
+		return blockOf(listText(raw))
+	}
 	if inv.call.Tool != fsRead || member(inv.input, "encoding") == "base64" {
 		return blockOf(string(raw))
 	}

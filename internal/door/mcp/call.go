@@ -58,7 +58,7 @@ func (s *session) callTool(_ context.Context, r request) reply {
 	if r.params.arguments != nil && !isObject(r.params.arguments) {
 		return refuse(jsonrpc.InvalidParams, "arguments is not an object")
 	}
-	tool := toolNamed(name)
+	tool := r.surface.toolNamed(name)
 	if tool == "" {
 		return refuse(jsonrpc.InvalidParams, "unknown tool "+strconv.Quote(short(name)))
 	}
@@ -94,7 +94,7 @@ func (s *session) invoke(r request, surface, tool string, input json.RawMessage)
 // a JSON object. Where there is no such tool it gives false. An object that the tool cannot
 // take makes a call that is refused.
 func NewCall(tool string, input json.RawMessage) (durward.Call, bool) {
-	name := toolNamed(tool)
+	name := Surface{}.toolNamed(tool)
 	if name == "" {
 		return durward.Call{}, false
 	}

@@ -95,6 +95,9 @@ func (s *session) initialize(r request) reply {
 
 // instructions tell a model what there is, and what a refusal means.
 func instructions(s Surface) string {
+	if s.Folder {
+		return "The files of one folder are listed, read and written."
+	}
 	commands := "No command is allowed."
 	if ids := s.ids(); len(ids) > 0 {
 		commands = "Commands: " + strings.Join(ids, ", ") + "."

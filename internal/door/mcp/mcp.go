@@ -33,6 +33,7 @@ const Name = "mcp"
 
 // The tools, by the names that calls and direct methods have.
 const (
+	fsList  = "fs.list" // of a folder alone, and no method
 	fsRead  = "fs.read"
 	fsWrite = "fs.write"
 	cmdRun  = "cmd.run"

@@ -14,6 +14,8 @@ type Surface struct {
 	PolicyHash string
 	// Dotted advertises the tools as fs.read instead of fs_read. Both can be called.
 	Dotted bool
+	// Folder offers list_directory, read_file and write_file in place of the three tools.
+	Folder bool
 	// Resources offers the commands, and Summary if it is set, to be read.
 	Resources bool
 	// MaxReadBytes is the end of what fs.read can read; zero means that it is not known.

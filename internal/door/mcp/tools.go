@@ -27,6 +27,9 @@ type hints struct {
 
 // toolsOf lists the tools, in the order of their names.
 func toolsOf(s Surface) []tool {
+	if s.Folder {
+		return folderTools()
+	}
 	list := []tool{
 		{
 			Name: cmdRun, Title: "Run a command", Description: commandText(s),
@@ -74,8 +77,11 @@ func listed(s Surface) []byte {
 	return text
 }
 
-// toolNamed finds a tool by either of its names; there is none called "".
-func toolNamed(name string) string {
+// toolNamed finds a tool by a name that clients use; there is none called "".
+func (s Surface) toolNamed(name string) string {
+	if s.Folder {
+		return folderNames[name]
+	}
 	switch dotted := strings.Replace(name, "_", ".", 1); dotted {
 	case fsRead, fsWrite, cmdRun:
 		return dotted

@@ -38,6 +38,9 @@ type Spec struct {
 	Guard *pathguard.Guard
 	// Does is what the tool does.
 	Does Work
+	// Whole makes the input simpler: of read it is the path alone, of write the path and
+	// "content", and a file that is there is replaced.
+	Whole bool
 	// MaxReadBytes is the end of every window: no byte behind it is read. Zero means
 	// DefaultMaxReadBytes.
 	MaxReadBytes int64

@@ -36,13 +36,16 @@ type readAnswer struct {
 func (e *Engine) prepareRead(ctx context.Context, spec Spec, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	r := &reading{encoding: utf8Text, limit: g.Limits.WithDefaults().Output}
 	offset, length := int64(0), int64(math.MaxInt64)
-	err := decode(opRead, c.Input, []field{
+	fields := []field{
 		{"path", true, text(&r.path)},
 		{"offset", false, count(&offset, durward.BadOffset)},
 		{"length", false, count(&length, durward.BadLength)},
 		{"encoding", false, r.encoding.take},
-	})
-	if err != nil {
+	}
+	if spec.Whole {
+		fields = fields[:1]
+	}
+	if err := decode(opRead, c.Input, fields); err != nil {
 		return nil, err
 	}
 	access, err := e.keeper.Under(g)
@@ -58,6 +61,10 @@ func (e *Engine) prepareRead(ctx context.Context, spec Spec, c durward.Call, g d
 		reach = DefaultMaxReadBytes
 	}
 	r.window = windowOf(offset, length, reach, r.file.Info.Size)
+	if spec.Whole && !r.window.last() {
+		r.limit = reach
+		return nil, errors.Join(r.tooLarge(), r.Close())
+	}
 	return r, nil
 }
 

@@ -30,7 +30,7 @@ type writeAnswer struct {
 }
 
 func (e *Engine) prepareWrite(ctx context.Context, spec Spec, c durward.Call, g durward.Grant) (core.Prepared, error) {
-	w, err := readWriting(c)
+	w, err := readWriting(spec, c)
 	if err != nil {
 		return nil, err
 	}
@@ -46,16 +46,21 @@ func (e *Engine) prepareWrite(ctx context.Context, spec Spec, c durward.Call, g 
 }
 
 // readWriting reads the input of write.
-func readWriting(c durward.Call) (*writing, error) {
+func readWriting(spec Spec, c durward.Call) (*writing, error) {
 	w := &writing{}
 	data, how, create := "", utf8Text, true
-	err := decode(opWrite, c.Input, []field{
+	fields := []field{
 		{"path", true, text(&w.path)},
 		{"data", true, text(&data)},
 		{"encoding", false, how.take},
 		{"create", false, truth(&create)},
 		{"overwrite", false, truth(&w.how.Overwrite)},
-	})
+	}
+	if spec.Whole {
+		fields, w.how.Overwrite = fields[:2], true
+		fields[1].name = "content"
+	}
+	err := decode(opWrite, c.Input, fields)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/durward/durward/internal/mcppolicy"
+)
+
+// folderPolicy makes the policy of a folder that is served without one: all in it may be
+// read and written, and nothing is run.
+func (x *mcpServing) folderPolicy() (*mcppolicy.Policy, error) {
+	start, err := x.dir()
+	if err != nil {
+		return nil, err
+	}
+	dir := x.folder
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(start, dir)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, usageError("name a folder that is there", "--files: %s is none", x.folder)
+	}
+	text, err := json.Marshal(map[string]any{
+		"version": 1, "allowedRoots": []string{dir},
+		"writeRules": []any{map[string]any{"path": dir, "recursive": true, "createIfMissing": true}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return compileMCP("--files", text, 0o600, true)
+}
