@@ -265,7 +265,7 @@ func TestTheMCPPageShowsWhatCommandsPrint(t *testing.T) {
 			t.Errorf("%s: the page shows (-), it prints (+):\n%s", c.line, diff)
 		}
 	}
-	if len(commands) != 5 {
+	if len(commands) != 6 {
 		t.Errorf("%d commands were found", len(commands))
 	}
 }

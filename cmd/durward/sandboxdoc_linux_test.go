@@ -168,6 +168,7 @@ func sandboxShell(t *testing.T) func(string) string {
 func settled(text string) string {
 	for _, varying := range []struct{ pattern, name string }{
 		{`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`, "ID"},
+		{`\btrace [0-9a-f]{32}\b`, "trace ID"},
 		{`\.durward-[0-9A-Z]{8}\b`, ".durward-XXXXXXXX"},
 		{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`, "TIME"},
 	} {
