@@ -5,15 +5,10 @@ import (
 	"strings"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/toolcall"
 )
 
 const op = "cmd.run"
-
-// Limits of every request.
-const (
-	MaxArgs     = 256
-	MaxArgBytes = 32_768
-)
 
 // A Scope tells whether a path that an argument names lies within an allowed root, by nil.
 // A relative path counts from the working directory of the call.
@@ -81,21 +76,21 @@ func (j *judging) judge() error {
 }
 
 func (j *judging) limits() error {
-	if n := len(j.args); n > MaxArgs {
-		return j.refuse("args", &ArgError{Index: -1, limit: MaxArgs, actual: int64(n), Problem: fmt.Sprintf("%d arguments are more than %d", n, MaxArgs)},
+	if n := len(j.args); n > toolcall.MaxArgs {
+		return j.refuse("args", &ArgError{Index: -1, limit: toolcall.MaxArgs, actual: int64(n), Problem: fmt.Sprintf("%d arguments are more than %d", n, toolcall.MaxArgs)},
 			durward.TooManyArgs, "pass long lists through standard input")
 	}
 	for i, arg := range j.args {
 		switch n := len(arg); {
-		case n > MaxArgBytes:
-			return j.refuse("args", &ArgError{Index: i, limit: MaxArgBytes, actual: int64(n), Problem: fmt.Sprintf("has %d bytes, more than %d", n, MaxArgBytes)},
+		case n > toolcall.MaxArgBytes:
+			return j.refuse("args", &ArgError{Index: i, limit: toolcall.MaxArgBytes, actual: int64(n), Problem: fmt.Sprintf("has %d bytes, more than %d", n, toolcall.MaxArgBytes)},
 				durward.ArgTooLong, "pass long data through standard input")
 		case strings.ContainsRune(arg, 0):
 			return j.refuse("args", &ArgError{Index: i, Problem: "holds a NUL byte"}, durward.ArgNUL, "remove it: no program could receive it")
 		}
 	}
 	if j.explain {
-		j.pass("args", durward.Position{}, fmt.Sprintf("%d of at most %d arguments", len(j.args), MaxArgs))
+		j.pass("args", durward.Position{}, fmt.Sprintf("%d of at most %d arguments", len(j.args), toolcall.MaxArgs))
 	}
 	return nil
 }

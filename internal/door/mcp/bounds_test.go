@@ -152,7 +152,7 @@ func TestLargeRequestsThatAreTooMany(t *testing.T) {
 	}
 	s := newSession(o)
 	admit := func() task {
-		t := task{reply: s.direct(request{Message: jsonrpc.Message{Method: fsWrite}, surface: surface()})}
+		t := task{reply: s.direct(request{Message: jsonrpc.Message{Method: string(fsWrite)}, surface: surface()})}
 		s.admit(&t, jsonrpc.MaxLineBytes)
 		return t
 	}

@@ -31,7 +31,14 @@ type pending struct {
 	answer func(r durward.Result, err error) reply
 }
 
-func isDirect(method string) bool { return method == fsRead || method == fsWrite || method == cmdRun }
+// isDirect reports whether a method is a tool itself.
+func isDirect(method string) bool {
+	switch durward.ToolID(method) {
+	case fsRead, fsWrite, cmdRun:
+		return true
+	}
+	return false
+}
 
 // direct answers a method that is a tool itself.
 func (s *session) direct(r request) reply {
@@ -39,7 +46,7 @@ func (s *session) direct(r request) reply {
 	if input != nil && !isObject(input) {
 		return reply{bad: badParams("params is not an object")}
 	}
-	inv := s.invoke(r, "direct", r.Method, input)
+	inv := s.invoke(r, "direct", durward.ToolID(r.Method), input)
 	inv.call.Client = s.client
 	return reply{call: &pending{inv: inv, asked: silent, answer: func(result durward.Result, err error) reply {
 		if err != nil {
@@ -77,7 +84,7 @@ func (s *session) callTool(_ context.Context, r request) reply {
 }
 
 // invoke makes a call of a tool and what it is given.
-func (s *session) invoke(r request, surface, tool string, input json.RawMessage) invocation {
+func (s *session) invoke(r request, surface string, tool durward.ToolID, input json.RawMessage) invocation {
 	if input == nil {
 		input = json.RawMessage("{}")
 	}
@@ -103,8 +110,8 @@ func NewCall(tool string, input json.RawMessage) (durward.Call, bool) {
 }
 
 // callOf makes a call. With an error its input is not what the tool takes.
-func callOf(tool string, input json.RawMessage) (durward.Call, error) {
-	c := durward.Call{Door: Name, Tool: durward.ToolID(tool)}
+func callOf(tool durward.ToolID, input json.RawMessage) (durward.Call, error) {
+	c := durward.Call{Door: Name, Tool: tool}
 	if tool != cmdRun {
 		c.Input, c.Path = input, member(input, "path")
 		return c, nil

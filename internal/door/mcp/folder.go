@@ -3,11 +3,13 @@ package mcp
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/durward/durward"
 )
 
 // folderNames are the tools of a folder, by the names that clients know from other servers
 // of files.
-var folderNames = map[string]string{"list_directory": fsList, "read_file": fsRead, "write_file": fsWrite}
+var folderNames = map[string]durward.ToolID{"list_directory": fsList, "read_file": fsRead, "write_file": fsWrite}
 
 // folderTools lists them, in the order of their names.
 func folderTools() []tool {

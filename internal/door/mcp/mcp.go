@@ -26,17 +26,18 @@ import (
 	"log/slog"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/toolcall"
 )
 
 // Name is what records call this door.
 const Name = "mcp"
 
-// The tools, by the names that calls and direct methods have.
+// The tools. Those of a policy are direct methods by these names.
 const (
-	fsList  = "fs.list" // of a folder alone, and no method
-	fsRead  = "fs.read"
-	fsWrite = "fs.write"
-	cmdRun  = "cmd.run"
+	fsList  = toolcall.FSList
+	fsRead  = toolcall.FSRead
+	fsWrite = toolcall.FSWrite
+	cmdRun  = toolcall.CommandRun
 )
 
 // A Runtime runs calls. It is a core.Runtime, or one that is exchanged when a policy is

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
 )
 
@@ -32,17 +33,17 @@ func toolsOf(s Surface) []tool {
 	}
 	list := []tool{
 		{
-			Name: cmdRun, Title: "Run a command", Description: commandText(s),
+			Name: string(cmdRun), Title: "Run a command", Description: commandText(s),
 			InputSchema: runInput(s.ids()), OutputSchema: json.RawMessage(runOutput),
 			Annotations: hints{Destructive: true, OpenWorld: true},
 		},
 		{
-			Name: fsRead, Title: "Read a file", Description: "Read a file, or a part of it, within the roots that the policy allows.",
+			Name: string(fsRead), Title: "Read a file", Description: "Read a file, or a part of it, within the roots that the policy allows.",
 			InputSchema: json.RawMessage(readInput), OutputSchema: json.RawMessage(readOutput),
 			Annotations: hints{ReadOnly: true, Idempotent: true},
 		},
 		{
-			Name: fsWrite, Title: "Write a file", Description: "Write a whole file within the zones where the policy allows it. The file is replaced as a whole or not at all.",
+			Name: string(fsWrite), Title: "Write a file", Description: "Write a whole file within the zones where the policy allows it. The file is replaced as a whole or not at all.",
 			InputSchema: json.RawMessage(writeInput), OutputSchema: json.RawMessage(writeOutput),
 			Annotations: hints{Destructive: true},
 		},
@@ -78,11 +79,11 @@ func listed(s Surface) []byte {
 }
 
 // toolNamed finds a tool by a name that clients use; there is none called "".
-func (s Surface) toolNamed(name string) string {
+func (s Surface) toolNamed(name string) durward.ToolID {
 	if s.Folder {
 		return folderNames[name]
 	}
-	switch dotted := strings.Replace(name, "_", ".", 1); dotted {
+	switch dotted := durward.ToolID(strings.Replace(name, "_", ".", 1)); dotted {
 	case fsRead, fsWrite, cmdRun:
 		return dotted
 	}

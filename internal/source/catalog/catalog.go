@@ -13,18 +13,15 @@ import (
 	"context"
 	"slices"
 
+	"github.com/durward/durward/internal/toolcall"
+
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/mcppolicy"
 )
 
-// The tools, and the engines they name.
+// The engines that the tools name.
 const (
-	FSRead  durward.ToolID = "fs.read"
-	FSWrite durward.ToolID = "fs.write"
-	FSList  durward.ToolID = "fs.list"
-	CmdRun  durward.ToolID = "cmd.run"
-
 	FileEngine    = "file"
 	CommandEngine = "command"
 )
@@ -46,21 +43,21 @@ func New(p *mcppolicy.Policy, s Specs) *Catalog {
 	c := &Catalog{policy: p, entries: entriesOf(p)}
 	c.tools = core.Catalogue{
 		{
-			ID: CmdRun, Title: "Run a command", Doc: "Runs a command of the catalogue, without a shell.",
+			ID: toolcall.CommandRun, Title: "Run a command", Doc: "Runs a command of the catalogue, without a shell.",
 			Effect: durward.Effect{Destructive: true, OpenWorld: true}, Engine: CommandEngine, Spec: s.Run,
 		},
 		{
-			ID: FSRead, Title: "Read a file", Doc: "Reads a file within the allowed roots.",
+			ID: toolcall.FSRead, Title: "Read a file", Doc: "Reads a file within the allowed roots.",
 			Effect: durward.Effect{ReadOnly: true, Idempotent: true}, Engine: FileEngine, Spec: s.Read,
 		},
 		{
-			ID: FSWrite, Title: "Write a file", Doc: "Writes a file within the write zones, whole or not at all.",
+			ID: toolcall.FSWrite, Title: "Write a file", Doc: "Writes a file within the write zones, whole or not at all.",
 			Effect: durward.Effect{Destructive: true}, Engine: FileEngine, Spec: s.Write,
 		},
 	}
 	if s.List != nil {
 		c.tools = slices.Insert(c.tools, 1, durward.Tool{
-			ID: FSList, Title: "List a directory", Doc: "Lists a directory within the allowed roots.",
+			ID: toolcall.FSList, Title: "List a directory", Doc: "Lists a directory within the allowed roots.",
 			Effect: durward.Effect{ReadOnly: true, Idempotent: true}, Engine: FileEngine, Spec: s.List,
 		})
 	}

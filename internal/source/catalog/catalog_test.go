@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/durward/durward/internal/toolcall"
+
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/core/coretest"
@@ -68,8 +70,8 @@ func TestFileGrants(t *testing.T) {
 		writes []string
 		rule   string
 	}{
-		{FSRead, durward.ReadOnly, nil, "allowedRoots"},
-		{FSWrite, durward.WorkspaceWrite, []string{root + "/zone", root}, "writeRules"},
+		{toolcall.FSRead, durward.ReadOnly, nil, "allowedRoots"},
+		{toolcall.FSWrite, durward.WorkspaceWrite, []string{root + "/zone", root}, "writeRules"},
 	} {
 		tool, err := c.Find(t.Context(), tt.id)
 		must(t, err)
@@ -84,9 +86,9 @@ func TestFileGrants(t *testing.T) {
 // A command gets its own environment and limits; what the caller asks for narrows.
 func TestCommandGrants(t *testing.T) {
 	c, root := load(t, sample)
-	tool, err := c.Find(t.Context(), CmdRun)
+	tool, err := c.Find(t.Context(), toolcall.CommandRun)
 	must(t, err)
-	call := durward.Call{Tool: CmdRun, CommandID: "list", Argv: []string{"list", "-l"}, Env: map[string]string{"TERM": "vt100"}, Dir: "/usr"}
+	call := durward.Call{Tool: toolcall.CommandRun, CommandID: "list", Argv: []string{"list", "-l"}, Env: map[string]string{"TERM": "vt100"}, Dir: "/usr"}
 	call.Ask.Limits.Wall = time.Hour
 	d := c.Decide(call, tool)
 	g := d.Grant
@@ -105,10 +107,10 @@ func TestCommandGrants(t *testing.T) {
 // Arguments that cannot be read are refused in the words of who reads them.
 func TestUnreadableArguments(t *testing.T) {
 	c, _ := load(t, sample)
-	tool, err := c.Find(t.Context(), CmdRun)
+	tool, err := c.Find(t.Context(), toolcall.CommandRun)
 	must(t, err)
 	for input, reason := range map[string]durward.Reason{`{}`: durward.MissingField, `{"commandId":"list","argz":[]}`: durward.UnknownField, `{"commandId":7}`: durward.WrongType} {
-		d := c.Decide(durward.Call{Tool: CmdRun, Input: []byte(input)}, tool)
+		d := c.Decide(durward.Call{Tool: toolcall.CommandRun, Input: []byte(input)}, tool)
 		if d.Allow || d.Code != reason || d.PolicyHash != c.policy.Hash {
 			t.Errorf("%s: %+v", input, d)
 		}
@@ -118,7 +120,7 @@ func TestUnreadableArguments(t *testing.T) {
 // What is refused says why, by which rule and where, and holds no value.
 func TestDenials(t *testing.T) {
 	c, _ := load(t, sample)
-	tool, err := c.Find(t.Context(), CmdRun)
+	tool, err := c.Find(t.Context(), toolcall.CommandRun)
 	must(t, err)
 	for _, tt := range []struct {
 		id     string
@@ -130,7 +132,7 @@ func TestDenials(t *testing.T) {
 		{"list", map[string]string{"LC_ALL": "secret-value"}, durward.EnvDenied},
 		{"list", map[string]string{"a b": "secret-value"}, durward.BadEnvName},
 	} {
-		d := c.Decide(durward.Call{Tool: CmdRun, CommandID: tt.id, Argv: []string{tt.id}, Env: tt.env}, tool)
+		d := c.Decide(durward.Call{Tool: toolcall.CommandRun, CommandID: tt.id, Argv: []string{tt.id}, Env: tt.env}, tool)
 		if d.Allow || d.Code != tt.reason || d.Rule == "" || d.Where.Line == 0 || d.PolicyHash != c.policy.Hash || strings.Contains(d.Reason, "secret") {
 			t.Errorf("%+v: %+v", tt, d)
 		}

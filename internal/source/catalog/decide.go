@@ -19,9 +19,9 @@ func (c *Catalog) Decide(call durward.Call, t durward.Tool) durward.Decision {
 
 func (c *Catalog) decide(call durward.Call, t durward.Tool) (durward.Decision, error) {
 	switch t.ID {
-	case FSRead, FSList:
+	case toolcall.FSRead, toolcall.FSList:
 		return allowed("allowedRoots", c.policy.Document.AllowedRoots.Where, readGrant(c.policy)), nil
-	case FSWrite:
+	case toolcall.FSWrite:
 		return allowed("writeRules", c.policy.Document.Where, writeGrant(c.policy)), nil
 	}
 	if call.Argv == nil { // its arguments could not be read

@@ -3,6 +3,8 @@ package catalog
 import (
 	"fmt"
 
+	"github.com/durward/durward/internal/toolcall"
+
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/policy"
 )
@@ -13,9 +15,9 @@ func (c *Catalog) Explain(call durward.Call, t durward.Tool) policy.Explanation 
 	e := policy.Explanation{Decision: c.Decide(call, t)}
 	known, ok := c.entries[call.CommandID]
 	switch {
-	case e.Decision.Allow && t.ID != CmdRun: // engines look at files
+	case e.Decision.Allow && t.ID != toolcall.CommandRun: // engines look at files
 		return e
-	case t.ID != CmdRun || !ok || call.Argv == nil:
+	case t.ID != toolcall.CommandRun || !ok || call.Argv == nil:
 		e.Steps = []durward.Step{denied(e.Decision)}
 		return e
 	}
