@@ -6,23 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipe makes a pipe of which one end is ours. Only that end does not block: a command
-// does not expect its streams to answer "try again".
-func pipe(oursReads bool) (ours, theirs *os.File, err error) {
-	var fd [2]int
-	if err := unix.Pipe2(fd[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, os.NewSyscallError("pipe2", err)
-	}
-	if !oursReads {
-		fd[0], fd[1] = fd[1], fd[0]
-	}
-	if err := unix.SetNonblock(fd[0], true); err != nil {
-		unix.Close(fd[0])
-		unix.Close(fd[1])
-		return nil, nil, os.NewSyscallError("fcntl", err)
-	}
-	return os.NewFile(uintptr(fd[0]), "pipe"), os.NewFile(uintptr(fd[1]), "pipe"), nil
-}
+// waitingBytes asks for the number of bytes that wait.
+const waitingBytes = unix.TIOCINQ
+
+// pipeOnExec makes a pipe that no program inherits.
+func pipeOnExec(fd *[2]int) error { return unix.Pipe2(fd[:], unix.O_CLOEXEC) }
 
 // nothing is a stream without anything in it. os.Open would first try to wait for it.
 func nothing() (*os.File, error) {
@@ -31,18 +19,4 @@ func nothing() (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: os.DevNull, Err: err}
 	}
 	return os.NewFile(uintptr(fd), os.DevNull), nil
-}
-
-// pending is the number of bytes that wait in a pipe or terminal.
-func pending(f *os.File) int {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	n := 0
-	_ = conn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
-	if err != nil {
-		return 0
-	}
-	return n
 }
