@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,6 +96,9 @@ func TestCellsThatGoWhenTheyAreTaken(t *testing.T) {
 			r.shell(t, "echo x >> "+filepath.Join(dir, "count"))
 		})
 		plan := r.compile(t)
+		const each = 20
+		var begun atomic.Int64
+		halfway := make(chan struct{})
 		stop := make(chan bool)
 		var forgetting, calls sync.WaitGroup
 		forgetting.Go(func() {
@@ -114,7 +118,10 @@ func TestCellsThatGoWhenTheyAreTaken(t *testing.T) {
 		})
 		for range 3 {
 			calls.Go(func() {
-				for range 20 {
+				for range each {
+					if begun.Add(1) == 3*each/2 {
+						close(halfway)
+					}
 					ctx, cancel := context.WithCancel(t.Context())
 					if rand.IntN(4) == 0 {
 						time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, cancel)
@@ -139,7 +146,7 @@ func TestCellsThatGoWhenTheyAreTaken(t *testing.T) {
 				}
 			})
 		}
-		calls.Go(func() { time.Sleep(700 * time.Millisecond); s.Close() })
+		calls.Go(func() { <-halfway; s.Close() })
 		calls.Wait()
 		close(stop)
 		forgetting.Wait()
