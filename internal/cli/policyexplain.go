@@ -92,13 +92,13 @@ func (x *explaining) call() (durward.Call, error) {
 }
 
 // foresee takes the call as far as a call goes that is not run, and puts that on record.
-func (x *explaining) foresee(ctx context.Context, policy *mcppolicy.Policy, call durward.Call) (v preview, err error) {
+func (x *explaining) foresee(ctx context.Context, policy *mcppolicy.Policy, call durward.Call) (preview, error) {
 	log, err := x.openLog(nil, leaveOf(policy))
 	if err != nil {
-		return v, err
+		return preview{}, err
 	}
 	engines := newMCPEngines()
-	seen, err := x.previewed(ctx, policy, engines, call, &v)
+	v, seen, err := x.previewed(ctx, policy, engines, call)
 	if err == nil {
 		err = log.Explained(seen.Call, seen.Decision)
 	}
@@ -106,35 +106,36 @@ func (x *explaining) foresee(ctx context.Context, policy *mcppolicy.Policy, call
 	return v, errors.Join(err, engines.close(), log.Close())
 }
 
+// previewed shows what the core says of a call, with the places of the policy's rules.
 func (x *explaining) previewed(
-	ctx context.Context, policy *mcppolicy.Policy, engines mcpEngines, call durward.Call, v *preview,
-) (seen core.Preview, err error) {
+	ctx context.Context, policy *mcppolicy.Policy, engines mcpEngines, call durward.Call,
+) (v preview, seen core.Preview, err error) {
 	h, err := x.openMCP(policy, false, engines, noRecord{})
 	if err != nil {
-		return seen, err
+		return v, seen, err
 	}
 	seen, err = h.Preview(ctx, call)
 	if err := errors.Join(err, h.close()); err != nil {
-		return seen, err
+		return v, seen, err
 	}
 	tool, err := h.tools.Find(ctx, seen.Call.Tool)
 	if err != nil {
-		return seen, err
-	}
-	*v = preview{
-		Explanation: h.tools.Explain(seen.Call, tool), what: whatOf(seen.Call), program: programOf(policy, seen.Call.CommandID),
-		refusal: seen.Refusal, plan: seen.Plan, trace: seen.Call.Trace.ID(),
+		return v, seen, err
 	}
 	for i, s := range seen.Steps {
 		if s.Where == (durward.Position{}) {
 			seen.Steps[i].Where = policy.Locate(s.Rule)
 		}
 	}
+	v = preview{
+		Explanation: h.tools.Explain(seen.Call, tool), what: whatOf(seen.Call), program: programOf(policy, seen.Call.CommandID),
+		refusal: seen.Refusal, plan: seen.Plan, trace: seen.Call.Trace.ID(),
+	}
 	v.settle(seen)
 	if seen.Refusal != nil {
 		v.answer = mcp.AnswerTo(seen.Refusal)
 	}
-	return seen, nil
+	return v, seen, nil
 }
 
 // whatOf names a call as a command line would: "fs.read notes/a.txt", "cmd.run git status".
