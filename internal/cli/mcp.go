@@ -70,6 +70,9 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	if x.names != "plain" && x.names != "dotted" {
 		return usageError("use plain or dotted", "--tool-names: there are no names %q", x.names)
 	}
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP) // does not end us in any case
+	defer signal.Stop(again)
 	x.stderr.unhurry()
 	policy, err := x.load()
 	if err != nil {
@@ -88,9 +91,6 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	probing.Go(func() { sandbox.Probe() }) // kept by the engine; the first answer does not wait for it
 	ctx, signals := catchSignals(ctx, os.Interrupt, syscall.SIGTERM)
 	defer signals.stop()
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP) // does not end us in any case
-	defer signal.Stop(again)
 	unfollow := func() {}
 	if x.reload {
 		unfollow = served.follow(again)
