@@ -13,6 +13,7 @@ import (
 
 	"github.com/durward/durward/internal/door/mcp"
 	"github.com/durward/durward/internal/mcppolicy"
+	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -79,6 +80,9 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 		return err
 	}
 	x.noteWarnings(policy)
+	if x.file != "" && zoneAround(policy, x.file) != nil {
+		x.note("warning: %s lies where it lets files be written: who may call can change what is allowed at the next start", safetext.Line(x.file))
+	}
 	logger, err := x.mcpLogger(policy)
 	if err != nil {
 		return err
@@ -96,7 +100,7 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 		unfollow = served.follow(again)
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Runtime: served, Surface: served.surface, Changed: served.changed, Version: x.version, Caller: x.caller(), Logger: logger,
+		Surface: served.surface, Enter: served.enter, Changed: served.changed, Version: x.version, Caller: x.caller(), Logger: logger,
 		Patient: x.patient,
 	}, in, x.stdout)
 	unfollow()

@@ -60,7 +60,9 @@ func mcpCore(env map[string]string, policy string) coretest.Door {
 			t.Fatal(err)
 		}
 		c.Call.Door, c.Call.Caller, c.Call.Ask.Limits.Wall = "core", durward.Caller{Name: "test"}, c.Within
-		_, _ = s.Do(ctx, c.Call) // the records tell
+		_, house, leave := s.enter()
+		_, _ = house.Do(ctx, c.Call) // the records tell
+		leave()
 		if err := s.close(); err != nil {
 			t.Fatal(err)
 		}

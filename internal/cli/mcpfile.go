@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -59,6 +60,26 @@ func (p *program) openPolicyLog(policy *mcppolicy.Policy, logger *slog.Logger) (
 	}
 	log, err := audit.Open("", o)
 	return log, withHint(err, fmt.Sprintf("see to it that this user can write the file, or name another one under logging.file (%s)", logging.File.Where))
+}
+
+// zoneAround gives the write rule that lets calls write a file, if there is one.
+func zoneAround(policy *mcppolicy.Policy, file string) *mcppolicy.WriteRule {
+	file, err := filepath.Abs(file)
+	for i, zone := range policy.WriteRules {
+		if err == nil && within(zone.Path, physical(file)) {
+			return &policy.WriteRules[i]
+		}
+	}
+	return nil
+}
+
+// logInReach refuses a log that the calls which are on record could write.
+func logInReach(zone mcppolicy.WriteRule, log string) error {
+	return &durward.Error{
+		Reason: durward.PolicyInvalid, Op: "open the log", Rule: "writeRules", Where: zone.Where,
+		Hint: "name another folder for it with " + varStateDir + " or logging.file, or take it out of what may be written",
+		Err:  fmt.Errorf("the audit log %s lies in %s, where files may be written", log, zone.Path),
+	}
 }
 
 // leaveOf gives what the policy wants to be in no record. The values of variables and

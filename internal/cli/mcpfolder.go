@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/durward/durward/internal/mcppolicy"
 )
@@ -18,6 +19,9 @@ func (x *mcpServing) folderPolicy() (*mcppolicy.Policy, error) {
 	dir := x.folder
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(start, dir)
+	}
+	if !utf8.ValidString(dir) {
+		return nil, usageError("give the folder a name in UTF-8, or a link that has one", "--files: the name of the folder is no UTF-8")
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, usageError("name a folder that is there", "--files: %s is none", x.folder)

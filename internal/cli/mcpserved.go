@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/durward/durward"
@@ -42,16 +42,19 @@ func (x *mcpServing) openServed(policy *mcppolicy.Policy, logger *slog.Logger) (
 		return nil, err
 	}
 	s := &served{serving: x, logger: logger, log: log, engines: newMCPEngines(), changed: make(chan struct{}, 1)}
-	if err = s.record("policy.load", audit.Record{PolicyHash: policy.Hash}); err == nil {
-		s.now, err = s.open(policy)
-	}
-	if err != nil {
+	if s.now, err = s.open(policy); err != nil {
 		return nil, errors.Join(err, s.engines.close(), log.Close())
+	}
+	if err := s.record("policy.load", audit.Record{PolicyHash: policy.Hash}); err != nil {
+		return nil, errors.Join(err, s.now.close(), s.engines.close(), log.Close())
 	}
 	return s, nil
 }
 
 func (s *served) open(policy *mcppolicy.Policy) (*occupied, error) {
+	if zone := zoneAround(policy, s.log.File()); zone != nil {
+		return nil, logInReach(*zone, s.log.File())
+	}
 	h, err := s.serving.openMCP(policy, s.serving.folder != "", s.engines, s.log)
 	if err != nil {
 		return nil, err
@@ -67,25 +70,13 @@ func (s *served) record(kind string, r audit.Record) error {
 	return s.log.Event(kind, r)
 }
 
-// Do runs a call under the policy of this moment, to its end.
-func (s *served) Do(ctx context.Context, c durward.Call) (durward.Result, error) {
-	h := s.enter()
-	defer h.guests.Done()
-	return h.Do(ctx, c)
-}
-
-// Refuse records under the policy of this moment that a call is not taken on.
-func (s *served) Refuse(c durward.Call, why error) error {
-	h := s.enter()
-	defer h.guests.Done()
-	return h.Refuse(c, why)
-}
-
-func (s *served) enter() *occupied {
+// enter gives the house of this moment to one call, which keeps it to its end.
+func (s *served) enter() (mcp.Surface, mcp.Runtime, func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.guests.Add(1)
-	return s.now
+	h := s.now
+	h.guests.Add(1)
+	return h.surface, h, h.guests.Done
 }
 
 func (s *served) surface() mcp.Surface {
@@ -139,13 +130,26 @@ func (s *served) reload() {
 	s.mu.Unlock()
 	s.retire(last)
 	s.logger.Info("the policy was read anew", "hash", policy.Hash)
-	if policy.LogFile != former.LogFile {
-		s.logger.Warn("another logging.file counts from the next start", "file", policy.LogFile)
+	if otherLogging(policy, former) {
+		s.logger.Warn("what the policy says of logging is another now, and counts from the next start")
 	}
 	select {
 	case s.changed <- struct{}{}:
 	default:
 	}
+}
+
+// otherLogging reports whether two policies want the log to be kept in different ways.
+func otherLogging(a, b *mcppolicy.Policy) bool {
+	one, other := a.Document.Logging, b.Document.Logging
+	redacted := func(l mcppolicy.LoggingEntry) (words []string) {
+		for _, t := range l.Redact.Value {
+			words = append(words, t.Value)
+		}
+		return words
+	}
+	return a.LogFile != b.LogFile || one.Level.Value != other.Level.Value || one.MaxBytes.Value != other.MaxBytes.Value ||
+		one.Keep.Value != other.Keep.Value || !slices.Equal(redacted(one), redacted(other))
 }
 
 // stay says that a new policy is not taken.

@@ -28,7 +28,7 @@ func (p *program) explainPolicyCommand() *cobra.Command {
 first effect. It prints the decision with its rule and the rule's place, what a client would be told, each step in
 its order, and for a command the grant, what would be held, and the plan. Where paths lead is shown, also outside of
 the roots. That somebody asked is put on record, under the trace that is printed. The exit status is 0
-where the call would run, 4 where the policy denies it.`,
+where the call would run, 4 where the policy denies it, and else that of the error, as 2 for a call that is none.`,
 		Example: `  durward policy explain --policy examples/policy.quickstart.yaml --tool fs.read --params '{"path":"examples/policy.quickstart.yaml"}'
   durward policy explain --policy examples/policy.quickstart.yaml --tool cmd.run --params '{"commandId":"ls","args":["-l"]}'`,
 	}

@@ -1,6 +1,9 @@
 package mcp
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // A budget is so many bytes, given out in parts: who asks first is served first. One part
 // that is larger than all there is gets it all, alone. It is safe for concurrent use.
@@ -46,15 +49,12 @@ func (b *budget) try(bytes int64) *part {
 func (b *budget) give() {
 	for len(b.waiting) > 0 {
 		p := b.waiting[0]
-		if !p.freed && b.used+p.bytes > b.most {
+		if b.used+p.bytes > b.most {
 			return
 		}
-		b.waiting[0] = nil
-		b.waiting = b.waiting[1:]
-		if !p.freed {
-			b.used += p.bytes
-			close(p.given)
-		}
+		b.waiting = slices.Delete(b.waiting, 0, 1)
+		b.used += p.bytes
+		close(p.given)
 	}
 }
 
@@ -73,6 +73,7 @@ func (p *part) free() {
 	case <-p.given:
 		p.of.used -= p.bytes
 	default:
+		p.of.waiting = slices.DeleteFunc(p.of.waiting, func(other *part) bool { return other == p })
 	}
 	p.of.give()
 }

@@ -17,6 +17,8 @@ type invocation struct {
 	call    durward.Call
 	input   json.RawMessage
 	surface Surface
+	runtime Runtime
+	leave   func()
 	// bad is why the input of cmd.run cannot be read; the core refuses it, too, so that
 	// it is on record.
 	bad error
@@ -88,7 +90,8 @@ func (s *session) invoke(r request, surface string, tool durward.ToolID, input j
 	if input == nil {
 		input = json.RawMessage("{}")
 	}
-	inv := invocation{input: input, surface: r.surface}
+	inv := invocation{input: input}
+	inv.surface, inv.runtime, inv.leave = s.Enter()
 	inv.call, inv.bad = callOf(tool, input)
 	inv.call.Surface, inv.call.Caller, inv.call.Arrived = surface, s.Caller, time.Now()
 	if r.Kind == jsonrpc.Request {
@@ -139,7 +142,7 @@ func member(object []byte, name string) string {
 }
 
 func (s *session) do(ctx context.Context, inv invocation) (durward.Result, error) {
-	result, err := s.Runtime.Do(ctx, inv.call)
+	result, err := inv.runtime.Do(ctx, inv.call)
 	_ = result.Discard() // a copy of the files is nobody's
 	if err == nil {
 		err = inv.bad

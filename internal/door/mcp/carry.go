@@ -26,7 +26,8 @@ func (s *session) admit(t *task, bytes int) {
 		return
 	}
 	c := t.reply.call
-	err := s.Runtime.Refuse(c.inv.call, busy())
+	defer c.inv.leave()
+	err := c.inv.runtime.Refuse(c.inv.call, busy())
 	s.remark(c.asked, c.inv, durward.Result{}, err)
 	t.reply = c.answer(durward.Result{}, err)
 }
@@ -37,6 +38,7 @@ func (s *session) carryOut(t task, place *part, keep func(answer jsonrpc.Message
 	defer t.taken.free()
 	defer place.free()
 	c := t.reply.call
+	defer c.inv.leave()
 	result, err := s.perform(t.ctx, c, place)
 	if t.request.Kind == jsonrpc.Notification {
 		return jsonrpc.Message{}
@@ -50,7 +52,7 @@ func (s *session) carryOut(t task, place *part, keep func(answer jsonrpc.Message
 // perform does a call, or has it refused if its place does not come.
 func (s *session) perform(ctx context.Context, c *pending, place *part) (result durward.Result, err error) {
 	if err = c.enter(ctx, place); err != nil {
-		err = s.Runtime.Refuse(c.inv.call, err)
+		err = c.inv.runtime.Refuse(c.inv.call, err)
 	} else {
 		result, err = s.doWatched(ctx, c.inv, c.token)
 	}

@@ -117,6 +117,7 @@ var exceptions = map[durward.Reason]exception{
 	durward.CallCancelled: {ioError, "io"},
 	durward.ShuttingDown:  {ioError, "io"},
 
+	durward.PolicyInvalid:    {ioError, "spawnFailed"}, // it held when it was loaded
 	durward.AuditUnavailable: {internal, "="},
 	durward.Defect:           {internal, "panic"},
 }

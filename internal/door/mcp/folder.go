@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/durward/durward"
@@ -53,11 +54,14 @@ func listText(output json.RawMessage) string {
 	}
 	var text strings.Builder
 	for _, e := range list.Entries {
-		kind := "FILE"
+		kind, name := strings.ToUpper(e.Type), e.Name
 		if e.Type == "directory" {
 			kind = "DIR"
 		}
-		text.WriteString("[" + kind + "] " + e.Name + "\n")
+		if quoted := strconv.Quote(name); quoted != `"`+name+`"` { // it cannot begin a line of its own
+			name = quoted
+		}
+		text.WriteString("[" + kind + "] " + name + "\n")
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }

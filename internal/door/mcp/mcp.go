@@ -53,6 +53,10 @@ type Options struct {
 	Runtime Runtime
 	// Surface gives what there is now. It is asked for each request, from one goroutine.
 	Surface func() Surface
+	// Enter gives what a call is decided and answered by from the moment it is taken on:
+	// a surface, the runtime that belongs to it, and leave, which is called once when the
+	// call is over. Nil gives Surface and Runtime.
+	Enter func() (s Surface, r Runtime, leave func())
 	// Changed has an element when Surface may give something else than before: clients
 	// are told if their list of tools did change. Nil means that it never does.
 	Changed <-chan struct{}
@@ -68,8 +72,11 @@ type Options struct {
 }
 
 func (o *Options) check() error {
-	if o.Runtime == nil || o.Surface == nil {
+	if o.Surface == nil || o.Runtime == nil && o.Enter == nil {
 		return errors.New("mcp: a runtime and a surface are required")
+	}
+	if o.Enter == nil {
+		o.Enter = func() (Surface, Runtime, func()) { return o.Surface(), o.Runtime, func() {} }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

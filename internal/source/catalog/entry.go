@@ -21,7 +21,6 @@ type entry struct {
 type held struct {
 	grounds []bool
 	policy  *policy.Policy
-	err     error
 }
 
 // held gives what holds the command now. It is compiled when the command is first asked
@@ -36,9 +35,12 @@ func (e *entry) held() (*policy.Policy, error) {
 	defer e.mu.Unlock()
 	if e.last == nil || !slices.Equal(e.last.grounds, grounds) {
 		p, err := e.Confine()
-		e.last = &held{grounds, p, err}
+		if err != nil {
+			return nil, err
+		}
+		e.last = &held{grounds, p}
 	}
-	return e.last.policy, e.last.err
+	return e.last.policy, nil
 }
 
 func entriesOf(p *mcppolicy.Policy) map[string]*entry {

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"os"
 	"path/filepath"
 
 	"github.com/durward/durward"
@@ -45,8 +44,9 @@ func grounds(r mcppolicy.WriteRule) string {
 	return path
 }
 
-// there reports whether something is at a physical path that is no link by now.
+// there reports whether a path that was physical when the policy was read still is, and
+// something is there.
 func there(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode()&os.ModeSymlink == 0
+	now, err := filepath.EvalSymlinks(path)
+	return err == nil && now == path
 }
