@@ -130,7 +130,7 @@ func talkMCP(ctx context.Context, file string) (told string, err error) {
 	if err != nil {
 		return "", err
 	}
-	server := exec.CommandContext(ctx, self, "mcp", "--config", file, "--log-level", "error")
+	server := exec.CommandContext(ctx, self, "mcp", "--config", file, "--log-level", "error", "--trial")
 	server.Args[0] = mainName
 	server.WaitDelay = time.Second
 	var complaints strings.Builder

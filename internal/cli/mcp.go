@@ -24,6 +24,7 @@ type mcpServing struct {
 	level, names, profile     string
 	strict, reload, resources bool
 	patient                   bool // with who sends more than can be taken
+	trial                     bool // everything is answered but calls, and nothing is on record
 }
 
 func (p *program) mcpCommand() *cobra.Command {
@@ -62,6 +63,8 @@ calls in flight keep the one they began under.`,
 	f.BoolVar(&x.strict, "strict", false, "refuse a policy that others may write")
 	f.BoolVar(&x.reload, "reload", false, "read the policy anew on SIGHUP; one with a mistake changes nothing")
 	f.BoolVar(&x.resources, "resources", false, "offer the list of commands and a summary of the policy to be read")
+	f.BoolVar(&x.trial, "trial", false, "carry out no call and keep no record")
+	_ = f.MarkHidden("trial") // for doctor
 	f.BoolVar(&stdio, "stdio", true, "talk on standard input and output (there is no other way)")
 	return cmd
 }

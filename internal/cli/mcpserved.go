@@ -9,6 +9,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/door/mcp"
 	"github.com/durward/durward/internal/mcppolicy"
 	"github.com/durward/durward/internal/safetext"
@@ -19,7 +20,7 @@ import (
 type served struct {
 	serving *mcpServing
 	logger  *slog.Logger
-	log     *audit.Log
+	log     *audit.Log // nil in a trial
 	engines mcpEngines
 	changed chan struct{} // has an element when the surface may be another one
 
@@ -37,25 +38,32 @@ type occupied struct {
 
 // openServed opens the log of a policy and serves under it.
 func (x *mcpServing) openServed(policy *mcppolicy.Policy, logger *slog.Logger) (*served, error) {
-	log, err := x.openPolicyLog(policy, logger)
-	if err != nil {
-		return nil, err
+	s := &served{serving: x, logger: logger, changed: make(chan struct{}, 1)}
+	var err error
+	if !x.trial {
+		if s.log, err = x.openPolicyLog(policy, logger); err != nil {
+			return nil, err
+		}
 	}
-	s := &served{serving: x, logger: logger, log: log, engines: newMCPEngines(), changed: make(chan struct{}, 1)}
+	s.engines = newMCPEngines()
 	if s.now, err = s.open(policy); err != nil {
-		return nil, errors.Join(err, s.engines.close(), log.Close())
+		return nil, errors.Join(err, s.engines.close(), s.closeLog())
 	}
 	if err := s.record("policy.load", audit.Record{PolicyHash: policy.Hash}); err != nil {
-		return nil, errors.Join(err, s.now.close(), s.engines.close(), log.Close())
+		return nil, errors.Join(err, s.now.close(), s.engines.close(), s.closeLog())
 	}
 	return s, nil
 }
 
 func (s *served) open(policy *mcppolicy.Policy) (*occupied, error) {
-	if zone := zoneAround(policy, s.log.File()); zone != nil {
-		return nil, logInReach(*zone, s.log.File())
+	recorder := core.Recorder(noRecord{})
+	if s.log != nil {
+		recorder = s.log
+		if zone := zoneAround(policy, s.log.File()); zone != nil {
+			return nil, logInReach(*zone, s.log.File())
+		}
 	}
-	h, err := s.serving.openMCP(policy, s.serving.folder != "", s.engines, s.log)
+	h, err := s.serving.openMCP(policy, s.serving.folder != "", s.engines, recorder)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +74,9 @@ func (s *served) open(policy *mcppolicy.Policy) (*occupied, error) {
 
 // record puts on record what became of the policy's file.
 func (s *served) record(kind string, r audit.Record) error {
+	if s.log == nil {
+		return nil
+	}
 	r.Door, r.Caller, r.Where = mcp.Name, s.serving.caller().Name, s.serving.source()
 	return s.log.Event(kind, r)
 }
@@ -178,5 +189,12 @@ func (s *served) close() error {
 	s.retire(s.now)
 	s.retired.Wait()
 	s.serving.idle = true
-	return errors.Join(s.engines.close(), s.log.Close())
+	return errors.Join(s.engines.close(), s.closeLog())
+}
+
+func (s *served) closeLog() error {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.Close()
 }
