@@ -256,9 +256,10 @@ func (p *program) checkPolicies(ctx context.Context, named string) []checkData {
 		}
 		return p.checkMCP(ctx, own)
 	}
-	text, _, err := readMCPPolicy(file)
-	if err == nil && mcppolicy.Is(text) {
-		return p.checkMCP(ctx, file)
+	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() { // what comes by a pipe comes once
+		if text, _, err := readMCPPolicy(file); err == nil && mcppolicy.Is(text) {
+			return p.checkMCP(ctx, file)
+		}
 	}
 	return []checkData{p.checkPolicy(file)} // says what cannot be read, too
 }

@@ -21,7 +21,7 @@ import (
 
 func run(t *testing.T, s coretest.Subject, c durward.Call) (durward.Result, error) {
 	t.Helper()
-	c.CommandID = c.Argv[0]
+	c.CommandID, c.Arrived = c.Argv[0], time.Now()
 	p, err := s.Engine.Prepare(t.Context(), s.Tool, c, s.Grant)
 	if err != nil {
 		return durward.Result{}, err
@@ -159,7 +159,7 @@ func TestSlots(t *testing.T) {
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("it ran without a slot")
 	}
-	prepared, err := s.Engine.Prepare(t.Context(), s.Tool, durward.Call{Argv: []string{"touch", marker}, CommandID: "touch"}, s.Grant)
+	prepared, err := s.Engine.Prepare(t.Context(), s.Tool, durward.Call{Argv: []string{"touch", marker}, CommandID: "touch", Arrived: time.Now()}, s.Grant)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/durward/durward/internal/core"
 )
 
-// A prepared call waits for a slot as long as it may then run.
+// A prepared call waits for a slot, from its arrival on, as long as it may then run.
 type prepared struct {
 	core.Prepared
 	slots   *Slots
@@ -34,7 +34,7 @@ func (p prepared) Run(ctx context.Context) (durward.Result, error) {
 
 // wait waits for a slot.
 func (p prepared) wait(ctx context.Context) error {
-	waiting, cancel := context.WithTimeout(ctx, p.timeout)
+	waiting, cancel := context.WithDeadline(ctx, p.arrived.Add(p.timeout))
 	defer cancel()
 	err := p.slots.take(waiting, p.arrived)
 	switch {
