@@ -18,6 +18,16 @@ const (
 	keeping   lastLink = true
 )
 
+// A knowledge says what will do to know where a path leads. What the kernel remembers is
+// good for who then opens what is there, but of the links to a file it may be out of date,
+// on a file system that others write to, too.
+type knowledge bool
+
+const (
+	asked      knowledge = false
+	remembered knowledge = true
+)
+
 var (
 	// errChanged says that the tree changed while it was looked at.
 	errChanged = errors.New("the tree changed meanwhile")
@@ -60,18 +70,11 @@ func (p *place) dir() string {
 }
 
 // find leads a path to its end, and refuses one outside before anything else is said.
-func (g *Guard) find(ctx context.Context, op, path string, l lastLink) (*place, error) {
+func (g *Guard) find(ctx context.Context, op, path string, l lastLink, k knowledge) (*place, error) {
 	if err := check(path); err != nil {
 		return nil, err
 	}
-	p, err := waited(ctx, op, func() (place, error) {
-		p := place{way: newWalk(l), number: -1}
-		err := g.inside(op, path, &p)
-		if err != nil {
-			p.close()
-		}
-		return p, err
-	}, place.close)
+	p, err := g.led(ctx, op, path, l, k)
 	g.tellPlace(path, p.end, p.number)
 	if err != nil {
 		return nil, err
@@ -79,13 +82,34 @@ func (g *Guard) find(ctx context.Context, op, path string, l lastLink) (*place, 
 	return &p, nil
 }
 
-// inside leads a path to its end in p.
-func (g *Guard) inside(op, path string, p *place) error {
+// led gives the place that a path leads to. For what the kernel remembers nobody is waited
+// for, and so no goroutine is needed.
+func (g *Guard) led(ctx context.Context, op, path string, l lastLink, k knowledge) (place, error) {
 	full := g.absolute(path)
 	if !filepath.IsAbs(full) {
-		return outside(op, path)
+		return place{number: -1}, outside(op, path)
 	}
-	err := p.way.along(full)
+	p := place{way: newWalk(l), number: -1}
+	if k == remembered && p.way.remembered(full) {
+		err := g.inside(op, path, &p, nil)
+		return p, err
+	}
+	return waited(ctx, op, func() (place, error) {
+		err := g.inside(op, path, &p, p.way.along(full))
+		return p, err
+	}, place.close)
+}
+
+// inside makes p the end of its way, which came to err, and frees it unless that is within a
+// root.
+func (g *Guard) inside(op, path string, p *place, err error) error {
+	if err = g.arrive(op, path, p, err); err != nil {
+		p.close()
+	}
+	return err
+}
+
+func (g *Guard) arrive(op, path string, p *place, err error) error {
 	if err == errChanged {
 		return err
 	}

@@ -77,7 +77,7 @@ func (g *Guard) OpenDir(ctx context.Context, files Files, path string) (*os.File
 
 // findThere finds what exists.
 func (g *Guard) findThere(ctx context.Context, op, path string) (*place, error) {
-	p, err := g.find(ctx, op, path, following)
+	p, err := g.find(ctx, op, path, following, remembered)
 	if durward.ReasonOf(err) == durward.DotDotInMissingPath { // to the kernel it is not there
 		return nil, notThere(op, path)
 	}

@@ -23,8 +23,9 @@ type walk struct {
 	last  lastLink
 
 	// leaf is set when the walk came to something other than a directory.
-	leaf     string
-	leafStat unix.Stat_t
+	leaf      string
+	leafType  fs.FileMode
+	leafLinks uint64
 }
 
 func newWalk(l lastLink) *walk { return &walk{links: maxLinks, last: l} }
@@ -121,7 +122,7 @@ func (w *walk) down(name string) error {
 			return w.follow(name)
 		}
 	}
-	w.leaf, w.leafStat = name, st
+	w.leaf, w.leafType, w.leafLinks = name, typeOf(uint32(st.Mode)), uint64(st.Nlink)
 	return nil
 }
 
@@ -176,7 +177,7 @@ func (w *walk) end() end {
 	names := slices.Clone(w.names)
 	if w.leaf != "" {
 		names = append(names, w.leaf)
-		e.mode, e.links = typeOf(&w.leafStat), uint64(w.leafStat.Nlink)
+		e.mode, e.links = w.leafType, w.leafLinks
 	}
 	for _, name := range slices.Backward(w.rest) {
 		if name == ".." {
@@ -192,8 +193,8 @@ func (w *walk) end() end {
 	return e
 }
 
-func typeOf(st *unix.Stat_t) fs.FileMode {
-	switch st.Mode & unix.S_IFMT {
+func typeOf(mode uint32) fs.FileMode {
+	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		return 0
 	case unix.S_IFLNK:

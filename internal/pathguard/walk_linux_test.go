@@ -42,7 +42,7 @@ func TestMagicLinks(t *testing.T) {
 	wantReason(t, "an argument", g.JudgeArgument(t.Context(), "/", "/proc/self/root/etc"), durward.ArgOutsideRoots)
 }
 
-// The walk ends where the kernel does, for whatever path.
+// The walk ends where the kernel does, for whatever path, and so does what is remembered.
 func FuzzWalk(f *testing.F) {
 	top := plant(f, map[string]string{
 		"a": "", "d/e/f": "", "up": "-> ..", "in": "-> d/e", "slash": "-> d/", "loop": "-> loop", "chain": "-> in/../e/f", "dangling": "-> none/x",
@@ -66,6 +66,12 @@ func FuzzWalk(f *testing.F) {
 		err := w.along(path)
 		e := w.end()
 		w.close()
+		if w = newWalk(following); w.remembered(path) {
+			if w.end() != e {
+				t.Errorf("%q leads to %+v; remembered is %+v", name, e, w.end())
+			}
+			w.close()
+		}
 		switch {
 		case wantErr == unix.ENOENT:
 			if (err != nil || e.missing == 0) && err != errDotDot {

@@ -15,6 +15,8 @@ func newWalk(lastLink) *walk { return &walk{} }
 
 func (*walk) close() {}
 
+func (*walk) remembered(string) bool { return false }
+
 func (*walk) along(string) error {
 	return &durward.Error{
 		Reason: durward.SandboxUnavailable, Op: "path", Hint: "use Linux or macOS",

@@ -85,10 +85,10 @@ func (g *Guard) target(ctx context.Context, op, path string, size int64, o Write
 func (g *Guard) findFile(ctx context.Context, op, path string) (*place, error) {
 	switch path[strings.LastIndexByte(path, '/')+1:] {
 	default:
-		return g.find(ctx, op, path, keeping)
+		return g.find(ctx, op, path, keeping, asked)
 	case "", ".", "..":
 	}
-	p, err := g.find(ctx, op, path, following)
+	p, err := g.find(ctx, op, path, following, asked)
 	if err != nil {
 		return nil, err
 	}
