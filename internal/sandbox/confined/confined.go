@@ -136,12 +136,12 @@ func open[T io.Closer](ctx context.Context, a *Access, op string, root *fsroot.R
 		return *new(T), err
 	}
 	answers := make(chan answer)
-	go func() {
+	carry := func(do func(func(admission) error) error) {
 		defer a.keeper.end()
 		var got answer
 		func() {
 			defer func() { got.panicked = recover() }()
-			got.err = a.do(ctx, op, reading, func(admit admission) (err error) {
+			got.err = do(func(admit admission) (err error) {
 				rules.Admit = both(rules.Admit, admit)
 				got.opened, err = f(rules)
 				return a.seen(op, root, err)
@@ -154,7 +154,12 @@ func open[T io.Closer](ctx context.Context, a *Access, op string, root *fsroot.R
 				got.opened.Close()
 			}
 		}
-	}()
+	}
+	there := func() { carry(func(f func(admission) error) error { return f(nil) }) }
+	beside := func() { carry(func(f func(admission) error) error { return a.do(ctx, op, reading, f) }) }
+	if a.terms == nil || ctx.Err() != nil || !a.keeper.hand(a.terms, there, beside) {
+		go beside()
+	}
 	select {
 	case got := <-answers:
 		if got.panicked != nil {

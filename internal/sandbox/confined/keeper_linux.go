@@ -67,6 +67,40 @@ func (k *Keeper) do(ctx context.Context, op string, t *terms, to access, f func(
 	return thread.Do(context.WithoutCancel(ctx), func() error { return f(admit) })
 }
 
+// hand has an operation that only opens something, and of which the rules hold all there is
+// to hold, go on by itself on a thread that rests: whoever waits for it waits for one
+// goroutine then, and not for one that waits for another. If it reports false there is no
+// such thread. Where the thread turns out to be of no use any more, otherwise is run.
+func (k *Keeper) hand(t *terms, f, otherwise func()) bool {
+	if t.judged(reading) {
+		return false
+	}
+	p := k.pool(t)
+	thread, ok := p.takeRested()
+	if !ok {
+		return false
+	}
+	k.going.Add(1) // beside the operation, for it may be over before the thread is back
+	begun := thread.Begin(func() {
+		defer k.going.Done()
+		current := thread.Current()
+		if current {
+			f()
+		} else {
+			go otherwise()
+		}
+		if !current || !p.keep(thread) {
+			k.going.Go(func() { thread.Close() }) // which waits for this function
+		}
+		<-p.turns
+	})
+	if !begun {
+		<-p.turns
+		k.going.Done()
+	}
+	return begun
+}
+
 // pool finds the threads of the terms, or a place for them.
 func (k *Keeper) pool(t *terms) *pool {
 	k.shelf.Lock()

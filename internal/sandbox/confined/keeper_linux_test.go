@@ -114,16 +114,24 @@ func TestCancelledWrite(t *testing.T) {
 }
 
 // An operation that opens something, and whose caller leaves while it goes on, leaves no
-// descriptor behind.
+// descriptor behind, whether there was a thread for it or not.
 func TestLeftAlone(t *testing.T) {
+	for _, rested := range []bool{false, true} {
+		t.Run(fmt.Sprintf("a thread rests: %t", rested), func(t *testing.T) { leftAlone(t, rested) })
+	}
+}
+
+func leftAlone(t *testing.T, rested bool) {
 	w := newWorld(t)
 	r := rootAt(t, w.work)
 	before := descriptors(t)
 	k := New()
 	a, err := k.Under(w.grant())
 	must(t, err)
-	_, err = read(t.Context(), a, r, "file")
-	must(t, err)
+	if rested {
+		_, err = read(t.Context(), a, r, "file")
+		must(t, err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	running, more := make(chan struct{}), make(chan struct{})
 	rules := fsroot.Rules{Admit: func(fsroot.Place) error { close(running); <-more; return nil }}

@@ -35,3 +35,6 @@ type terms struct{}
 func (*Keeper) do(context.Context, string, *terms, access, func(admission) error) error {
 	return unavailable("sandbox.mode", "run durward on Linux", "%s cannot hold a thread", runtime.GOOS)
 }
+
+// hand is never called.
+func (*Keeper) hand(*terms, func(), func()) bool { return false }

@@ -54,6 +54,25 @@ func (p *pool) take(ctx context.Context, op string, stop <-chan struct{}) (threa
 	return thread{opened, mounts}, err
 }
 
+// takeRested gives a thread that was made under the mounts of now, if there is one at once.
+// Whether it is current is still to be asked; no file system is asked anything here.
+func (p *pool) takeRested() (thread, bool) {
+	select {
+	case p.turns <- struct{}{}:
+	default:
+		return thread{}, false
+	}
+	t, ok := p.rested()
+	if ok && t.mounts != p.mounts.Version() {
+		ok = false
+		t.Close()
+	}
+	if !ok {
+		<-p.turns
+	}
+	return t, ok
+}
+
 // rested gives a thread that nobody uses, if there is one.
 func (p *pool) rested() (thread, bool) {
 	p.mu.Lock()

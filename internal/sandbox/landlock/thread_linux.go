@@ -147,6 +147,19 @@ func (t *Thread) Do(ctx context.Context, f func() error) error {
 	return j.err
 }
 
+// Begin has f run on the thread, after what was asked before, and comes back once it runs.
+// It reports false if the thread runs nothing any more. What [Thread.Do] asks of a function
+// is asked of f, too; a panic of f is lost.
+func (t *Thread) Begin(f func()) bool {
+	j := &job{run: func() error { f(); return nil }, done: make(chan struct{})}
+	select {
+	case t.jobs <- j:
+		return true
+	case <-t.gone:
+		return false
+	}
+}
+
 func (t *Thread) do(f func() error) error { return t.Do(context.Background(), f) }
 
 // Gaps names what of the rules this kernel cannot hold.
