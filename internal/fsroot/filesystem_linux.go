@@ -1,9 +1,7 @@
 package fsroot
 
 import (
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/durward/durward"
@@ -101,11 +99,7 @@ func judgeMount(fd int, rules Rules) error {
 	if rules.Mounts == nil || rules.AllowNetworkFS {
 		return nil
 	}
-	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-	if err != nil {
-		return refusal(durward.NetworkFS)
-	}
-	m, err := rules.Mounts.at(path)
+	m, err := rules.Mounts.under(fd)
 	if err != nil {
 		return refusal(durward.NetworkFS)
 	}

@@ -76,6 +76,35 @@ func (m *MountTable) points(which func(mount) bool) ([]string, error) {
 	return points, nil
 }
 
+// under finds the mount that an open file is on: by its number, or where the kernel gives
+// none that is in the table, by its path.
+func (m *MountTable) under(fd int) (mount, error) {
+	if id, ok := mountNumber(fd); ok && !m.text {
+		if found, err := m.numbered(id); err != errNoMount {
+			return found, err
+		}
+	}
+	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		return mount{}, err
+	}
+	return m.at(path)
+}
+
+func (m *MountTable) numbered(id string) (mount, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.refresh(); err != nil {
+		return mount{}, err
+	}
+	for _, one := range m.list {
+		if one.id == id {
+			return one, nil
+		}
+	}
+	return mount{}, errNoMount
+}
+
 // at finds the mount that a physical path is on: the deepest around it, and of several at
 // one place the last.
 func (m *MountTable) at(path string) (mount, error) {

@@ -61,6 +61,26 @@ func TestMountsAreCounted(t *testing.T) {
 		if points, err := m.Points("tmpfs"); !slices.Contains(points, point) || err != nil {
 			t.Errorf("a new mount is not there: %q, %v", points, err)
 		}
+		below, err := unix.Open(point, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer unix.Close(below)
+		if err := unix.Mount("none", point, "ramfs", 0, ""); err != nil {
+			t.Error(err)
+		}
+		above, err := unix.Open(point, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer unix.Close(above)
+		for fd, want := range map[int]string{below: "tmpfs", above: "ramfs"} {
+			if got, err := m.under(fd); got.fstype != want || err != nil {
+				t.Errorf("what was opened on %s is on %q, %v", want, got.fstype, err)
+			}
+		}
 	}()
 	<-done
 }
@@ -83,6 +103,28 @@ func TestMountTableAtItsEnds(t *testing.T) {
 	}
 	if _, err := m.Points("proc"); err == nil {
 		t.Error("a closed one tells what is mounted")
+	}
+}
+
+// The number of a mount is the one that stands in the table, whoever tells it.
+func TestMountNumbers(t *testing.T) {
+	var m MountTable
+	defer m.Close()
+	for _, path := range []string{"/", "/proc", t.TempDir()} {
+		f, err := os.Open(path)
+		must(t, err)
+		defer f.Close()
+		want, err := findMount(int(f.Fd()))
+		must(t, err)
+		if got, err := m.under(int(f.Fd())); got.id != want.id || got.fstype != want.fstype || err != nil {
+			t.Errorf("%s is on %+v, %v; its descriptor says %+v", path, got, err, want)
+		}
+		if id, ok := mountNumber(int(f.Fd())); ok && id != want.id {
+			t.Errorf("%s has the mount number %s, not %s", path, id, want.id)
+		}
+	}
+	if _, ok := mountNumber(-1); ok {
+		t.Error("what is not open has a mount")
 	}
 }
 
