@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/durward/durward"
@@ -129,6 +130,9 @@ func read(in *jsonrpc.Reader, lines chan<- line, stop <-chan struct{}) {
 		if err != nil && err != jsonrpc.ErrTooLong {
 			return
 		}
+		// Whoever took the line goes on first, here: the next read keeps this processor for as
+		// long as the stream has nothing, and another one would have to be woken.
+		runtime.Gosched()
 	}
 }
 
