@@ -3,6 +3,7 @@ package jsonx
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // Marshal gives v as one line of compact JSON that ends in exactly one newline.
@@ -22,11 +23,26 @@ func Marshal(v any) ([]byte, error) {
 
 // AppendString appends s as Marshal writes it, the quotes included.
 func AppendString(text []byte, s string) []byte {
+	begun, done := len(text), 0
+	text = append(text, '"')
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+		switch c := s[i]; {
+		case c > '~':
 			quoted, _ := Marshal(s) // a string is never refused
-			return append(text, bytes.TrimSuffix(quoted, []byte("\n"))...)
+			return append(text[:begun], bytes.TrimSuffix(quoted, []byte("\n"))...)
+		case c < ' ' || c == '"' || c == '\\':
+			text = appendEscape(append(text, s[done:i]...), c)
+			done = i + 1
 		}
 	}
-	return append(append(append(text, '"'), s...), '"')
+	return append(append(text, s[done:]...), '"')
+}
+
+// appendEscape writes an ASCII character that cannot stand in a string as it is.
+func appendEscape(text []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	if at := strings.IndexByte("\b\f\n\r\t\"\\", c); at >= 0 {
+		return append(text, '\\', `bfnrt"\`[at])
+	}
+	return append(text, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
 }
