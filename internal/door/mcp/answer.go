@@ -44,22 +44,36 @@ type block struct {
 
 func blockOf(text string) block { return block{"text", jsonx.AppendString(nil, text)} }
 
-func success(m mark, inv invocation, r durward.Result) toolResult {
+// success is the result of a call that went well: a toolResult, or what jsonx.Marshal gives of
+// it. Every call waits for that, and so it is written without looking at types.
+func success(m mark, inv invocation, r durward.Result) any {
 	output := outputOf(inv, r)
-	return toolResult{mark: m, Content: []block{shownAs(inv, output)}, Structured: output}
+	raw, _ := encode(output)
+	if jsonx.Check(raw, jsonx.Limits{Bytes: int64(len(raw))}) != nil { // it is noticed when the whole is encoded
+		return toolResult{mark: m, Content: []block{blockOf(string(raw))}, Structured: output}
+	}
+	shown := shownAs(inv, raw)
+	const others = 128
+	text := append(make([]byte, 0, len(raw)+len(shown.Text)+others), '{')
+	if m.ResultType != "" {
+		text = append(jsonx.AppendString(append(text, `"resultType":`...), m.ResultType), ',')
+	}
+	text = jsonx.AppendString(append(text, `"content":[{"type":`...), shown.Type)
+	text = append(append(text, `,"text":`...), shown.Text...)
+	text = jsonx.AppendCompact(append(text, `}],"structuredContent":`...), raw)
+	return json.RawMessage(append(text, '}'))
 }
 
-// shownAs is the text for a model: the file itself where that is text, else the object.
-func shownAs(inv invocation, output any) block {
-	raw, _ := encode(output) // what is no JSON is noticed when the whole is encoded
+// shownAs is the text for a model, of JSON that was checked: the file itself where that is
+// text, else the object.
+func shownAs(inv invocation, raw json.RawMessage) block {
 	if inv.call.Tool == fsList {
 		return blockOf(listText(raw))
 	}
 	if inv.call.Tool != fsRead || member(inv.input, "encoding") == "base64" {
 		return blockOf(string(raw))
 	}
-	read, _ := jsonx.Object(raw, jsonx.Limits{Bytes: int64(len(raw))})
-	if data := read["data"]; len(data) > 0 && data[0] == '"' {
+	if data := valueOf(raw, "data"); len(data) > 0 && data[0] == '"' {
 		return block{"text", data} // as it is written there
 	}
 	return blockOf("")

@@ -20,7 +20,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
@@ -84,17 +86,19 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 	return e.prepareRead(ctx, spec, c, g)
 }
 
-// result is an answer about these bytes of a file.
-func result(answer any, content []byte, report durward.Report) (durward.Result, error) {
-	line, err := jsonx.Marshal(answer)
-	if err != nil {
-		return durward.Result{}, err
-	}
+// result is an answer about these bytes of a file, whose digest is sum.
+func result(answer json.RawMessage, content []byte, sum string, report durward.Report) durward.Result {
 	return durward.Result{
-		Output:  line[:len(line)-1],
-		Content: &durward.Content{Bytes: int64(len(content)), SHA256: digest(content)},
+		Output:  answer,
+		Content: &durward.Content{Bytes: int64(len(content)), SHA256: sum},
 		Report:  &report,
-	}, nil
+	}
+}
+
+// appendCounted ends an answer by how many bytes it is about, and their digest.
+func appendCounted(answer []byte, member string, count int, sum string) json.RawMessage {
+	answer = strconv.AppendInt(append(answer, member...), int64(count), 10)
+	return append(jsonx.AppendString(append(answer, `,"sha256":`...), sum), '}')
 }
 
 func digest(content []byte) string {

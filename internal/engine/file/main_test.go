@@ -77,3 +77,10 @@ func unchanged(t testing.TB, dir string, before map[string]string) {
 		t.Errorf("the tree changed (-before +after):\n%s", diff)
 	}
 }
+
+// A readAnswer is the output of read.
+type readAnswer struct {
+	Data      string `json:"data"`
+	BytesRead int    `json:"bytesRead"`
+	SHA256    string `json:"sha256"`
+}

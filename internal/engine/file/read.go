@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/fsroot"
+	"github.com/durward/durward/internal/jsonx"
 )
 
 const opRead = "file.read"
@@ -24,13 +26,6 @@ type reading struct {
 	encoding encoding
 	limit    int64 // of the output; negative means none
 	report   durward.Report
-}
-
-// readAnswer is the output of read.
-type readAnswer struct {
-	Data      string `json:"data"`
-	BytesRead int    `json:"bytesRead"`
-	SHA256    string `json:"sha256"`
 }
 
 func (e *Engine) prepareRead(ctx context.Context, spec Spec, c durward.Call, g durward.Grant) (core.Prepared, error) {
@@ -137,15 +132,25 @@ func (r *reading) result(content []byte) (durward.Result, error) {
 			}
 		}
 	}
-	answer := readAnswer{Data: string(content), BytesRead: len(content), SHA256: digest(content)}
+	data := string(content)
 	if r.encoding == base64ed {
-		answer.Data = base64.StdEncoding.EncodeToString(content)
+		data = base64.StdEncoding.EncodeToString(content)
 	}
-	result, err := result(answer, content, r.report)
-	if r.limit >= 0 && int64(len(result.Output)) > r.limit {
+	sum := digest(content)
+	answer := answerOf(data, len(content), sum)
+	if r.limit >= 0 && int64(len(answer)) > r.limit {
 		return durward.Result{}, r.tooLarge()
 	}
-	return result, err
+	return result(answer, content, sum, r.report), nil
+}
+
+// answerOf is the output of read. Every read waits for it, and so it is written without
+// looking at types.
+func answerOf(data string, bytesRead int, sum string) json.RawMessage {
+	const others = 128
+	answer := make([]byte, 0, len(data)+len(data)/16+others)
+	answer = jsonx.AppendString(append(answer, `{"data":`...), data)
+	return appendCounted(answer, `,"bytesRead":`, bytesRead, sum)
 }
 
 // wholeRunes leaves out the beginning of a character at the end.

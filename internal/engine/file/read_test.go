@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/pathguard"
 	"github.com/durward/durward/internal/sandbox/confined"
 )
@@ -243,4 +244,15 @@ func FuzzWholeRunes(f *testing.F) {
 			t.Fatalf("%q cut at %d is %q", text, n, cut)
 		}
 	})
+}
+
+// An answer is written as encoding/json would.
+func TestAnswersAreWhatMarshalGives(t *testing.T) {
+	for _, data := range []string{"", "a\nb", "ä\u2028\x00\x7f\"\\", strings.Repeat("x\n", 5000)} {
+		want, err := jsonx.Marshal(readAnswer{Data: data, BytesRead: len(data), SHA256: digest([]byte(data))})
+		must(t, err)
+		if got := answerOf(data, len(data), digest([]byte(data))); string(got)+"\n" != string(want) {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
 }

@@ -23,12 +23,6 @@ type writing struct {
 	how     pathguard.WriteOptions
 }
 
-// writeAnswer is the output of write.
-type writeAnswer struct {
-	BytesWritten int    `json:"bytesWritten"`
-	SHA256       string `json:"sha256"`
-}
-
 func (e *Engine) prepareWrite(ctx context.Context, spec Spec, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	w, err := readWriting(spec, c)
 	if err != nil {
@@ -92,6 +86,7 @@ func (w *writing) Run(ctx context.Context) (durward.Result, error) {
 	if err := w.guard.WriteFile(ctx, w.access, w.path, w.content, w.how); err != nil {
 		return durward.Result{}, err
 	}
-	answer := writeAnswer{BytesWritten: len(w.content), SHA256: digest(w.content)}
-	return result(answer, w.content, w.access.Report())
+	sum := digest(w.content)
+	answer := appendCounted([]byte{'{'}, `"bytesWritten":`, len(w.content), sum)
+	return result(answer, w.content, sum, w.access.Report()), nil
 }
