@@ -26,6 +26,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/pathguard"
 	"github.com/durward/durward/internal/sandbox/confined"
@@ -99,6 +100,32 @@ func result(answer json.RawMessage, content []byte, sum string, report durward.R
 func appendCounted(answer []byte, member string, count int, sum string) json.RawMessage {
 	answer = strconv.AppendInt(append(answer, member...), int64(count), 10)
 	return append(jsonx.AppendString(append(answer, `,"sha256":`...), sum), '}')
+}
+
+// apart does f beside its caller, who does not wait for a file system that does not answer
+// when ctx ends. An error of f names the path.
+func apart[T any](ctx context.Context, op, path string, f func() (T, error)) (T, error) {
+	type answer struct {
+		got T
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		got, err := f()
+		answers <- answer{got, err}
+	}()
+	select {
+	case a := <-answers:
+		switch {
+		case a.err == nil:
+			return a.got, nil
+		case ctx.Err() != nil:
+			return a.got, durward.Ended(ctx, op)
+		}
+		return a.got, &durward.Error{Reason: fsroot.ReasonFor(a.err), Op: op, Path: path, Err: fmt.Errorf("%q: %w", path, a.err)}
+	case <-ctx.Done():
+		return *new(T), durward.Ended(ctx, op)
+	}
 }
 
 func digest(content []byte) string {

@@ -3,8 +3,8 @@ package file
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
-	"github.com/durward/durward/internal/fsroot"
 )
 
 const opList = "dir.list"
@@ -71,28 +70,14 @@ func (l *listing) Run(ctx context.Context) (durward.Result, error) {
 	if ctx.Err() != nil {
 		return durward.Result{}, durward.Ended(ctx, opList)
 	}
-	type answer struct {
-		entries []Entry
-		err     error
-	}
-	answers := make(chan answer, 1)
 	dir := l.dir
-	go func() {
-		entries, err := entriesOf(ctx, dir)
-		answers <- answer{entries, err}
-	}()
-	select {
-	case got := <-answers:
-		if got.err != nil {
-			return durward.Result{}, &durward.Error{
-				Reason: fsroot.ReasonFor(got.err), Op: opList, Path: l.path, Err: fmt.Errorf("%q: %w", l.path, got.err),
-			}
-		}
-		truncated := len(got.entries) > MaxEntries
-		return result(listAnswer{got.entries[:min(len(got.entries), MaxEntries)], truncated}, nil, l.report)
-	case <-ctx.Done():
-		return durward.Result{}, durward.Ended(ctx, opList)
+	entries, err := apart(ctx, opList, l.path, func() ([]Entry, error) { return entriesOf(ctx, dir) })
+	if err != nil {
+		return durward.Result{}, err
 	}
+	truncated := len(entries) > MaxEntries
+	text, err := json.Marshal(listAnswer{entries[:min(len(entries), MaxEntries)], truncated})
+	return durward.Result{Output: text, Report: &l.report}, err
 }
 
 // entriesOf gives the entries in the order of their names, and one more than are listed where
@@ -100,7 +85,10 @@ func (l *listing) Run(ctx context.Context) (durward.Result, error) {
 func entriesOf(ctx context.Context, dir *os.File) ([]Entry, error) {
 	const some = 512
 	entries := []Entry{}
-	for len(entries) <= MaxEntries && ctx.Err() == nil {
+	for len(entries) <= MaxEntries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		found, err := dir.ReadDir(min(some, MaxEntries+1-len(entries)))
 		for _, f := range found {
 			entries = append(entries, Entry{f.Name(), typeOf(f.Type())})

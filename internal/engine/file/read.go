@@ -84,32 +84,12 @@ func (r *reading) Run(ctx context.Context) (durward.Result, error) {
 	if content, ok := r.window.ready(r.file); ok {
 		return r.result(content)
 	}
-	type answer struct {
-		content []byte
-		err     error
-	}
-	answers := make(chan answer, 1)
 	file := r.file
-	go func() {
-		content, err := r.window.read(ctx, file)
-		answers <- answer{content, err}
-	}()
-	select {
-	case got := <-answers:
-		if got.err != nil {
-			return durward.Result{}, r.failed(ctx, got.err)
-		}
-		return r.result(got.content)
-	case <-ctx.Done():
-		return durward.Result{}, durward.Ended(ctx, opRead)
+	content, err := apart(ctx, opRead, r.path, func() ([]byte, error) { return r.window.read(ctx, file) })
+	if err != nil {
+		return durward.Result{}, err
 	}
-}
-
-func (r *reading) failed(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return durward.Ended(ctx, opRead)
-	}
-	return &durward.Error{Reason: fsroot.ReasonFor(err), Op: opRead, Path: r.path, Err: fmt.Errorf("%q: %w", r.path, err)}
+	return r.result(content)
 }
 
 func (r *reading) tooLarge() error {
