@@ -155,9 +155,7 @@ func TestV17SetID(t *testing.T) {
 // root's.
 func (s *scene) plant(path, mode string) {
 	s.Helper()
-	content, err := os.ReadFile(program(s.T))
-	s.check(err)
-	s.check(os.WriteFile(path, content, 0o755))
+	s.placeProgram(path)
 	bits := fs.FileMode(0o755)
 	if strings.ContainsAny(mode[:1], "46") {
 		bits |= fs.ModeSetuid

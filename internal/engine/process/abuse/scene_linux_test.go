@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,9 +119,18 @@ func (s *scene) furnish() {
 	s.makeFile("readable/file", 0, "to be read\n", 0o644)
 	s.makeFile("workspace/file", s.user.owner, "to be written\n", 0o666)
 	s.makeDir("workspace/dir", s.user.owner, 0o777)
-	content, err := os.ReadFile(program(s.T))
-	s.check(err)
-	s.makeFile("bin/attempt", 0, string(content), 0o755)
+	s.placeProgram(s.attemptPath())
+}
+
+// placeProgram puts the attacker's program at a path. Another process writes it: what is open
+// for writing in this one while a command of another test begins is open there as well, and
+// cannot be executed.
+func (s *scene) placeProgram(path string) {
+	s.Helper()
+	out, err := exec.Command("install", "-m", "0755", program(s.T), path).CombinedOutput()
+	if err != nil {
+		s.Fatalf("%v: %s", err, out)
+	}
 }
 
 func (s *scene) raiseListeners() {

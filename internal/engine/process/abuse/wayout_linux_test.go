@@ -97,7 +97,7 @@ func TestV45ClientThatDoesNotRead(t *testing.T) {
 			if durward.KindOf(a.err) != durward.Timeout || a.result.Took > wall+5*time.Second {
 				s.Errorf("%v, after %s", a, a.result.Took)
 			}
-			if sent := w.gone(s.T); sent > 32<<20 { // what the kernel holds for three connections
+			if sent := w.gone(s.T); sent > 64<<20 { // what the kernel holds for three connections, as large as their buffers may grow
 				s.Errorf("the target could send %d bytes", sent)
 			}
 			s.grown(before)
