@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,7 +78,7 @@ func (x *explaining) run(ctx context.Context) error {
 
 // call makes the call that is asked about.
 func (x *explaining) call() (durward.Call, error) {
-	input := json.RawMessage(x.params)
+	input := json.RawMessage(strings.TrimSpace(x.params))
 	limits := jsonx.Limits{Bytes: int64(len(input))}
 	var members map[string]json.RawMessage
 	if err := jsonx.Decode(input, &members, jsonx.Options{Limits: limits}); err != nil || members == nil {

@@ -23,6 +23,7 @@ type Command struct {
 	Timeout time.Duration
 
 	policy   *Policy
+	files    *durward.Files // of the sandbox of its own, when the policy was loaded
 	host     Host
 	allow    map[string]bool
 	patterns []pattern

@@ -1,6 +1,8 @@
 package mcppolicy
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -41,12 +43,16 @@ func (c *Command) confinement() (*policy.Policy, error) {
 	roots := c.rootsThere()
 	host := policy.Host{
 		GOOS: c.host.goos(), Home: c.host.Home, Workspace: roots[0].Path, Environ: c.host.Environ,
-		Resolve: c.host.Resolve, GitDirs: c.host.GitDirs, Own: c.host.Own, Hidden: c.host.Hidden,
+		Resolve: c.resolve, GitDirs: c.host.GitDirs, Own: c.host.Own, Hidden: c.host.Hidden,
 	}
 	if written := c.written(); written != nil {
 		doc := *written
 		doc.Limits = c.limits(doc.Limits)
-		return policy.Compile(&doc, host)
+		p, err := policy.Compile(&doc, host)
+		if was := c.loaded(); err == nil && was != nil && !reflect.DeepEqual(p.Grant().Files, *was) {
+			return nil, moved("what the sandbox of the command names")
+		}
+		return p, err
 	}
 	flags := policy.Flags{Limits: c.limits(durward.Limits{})}
 	for _, root := range roots[1:] {
@@ -66,6 +72,45 @@ func (c *Command) confinement() (*policy.Policy, error) {
 		return policy.Default(host, flags)
 	}
 	return p, err
+}
+
+// loaded gives what the sandbox that was written came to when the policy was loaded, or nil.
+func (c *Command) loaded() *durward.Files {
+	if c.Entry.Sandbox.Document != nil {
+		return c.files
+	}
+	return c.policy.files
+}
+
+// resolve is the host's, but for paths that were physical when the policy was loaded: one
+// that is no longer, because a link stands on the way, leads nowhere. What is judged is what
+// is granted, whatever happens between two looks.
+func (c *Command) resolve(path string) (string, error) {
+	now, err := c.host.Resolve(path)
+	if err == nil && now != path && c.isOurs(path) {
+		return "", moved(path)
+	}
+	return now, err
+}
+
+// isOurs reports whether a path is one that was physical when the policy was loaded, or
+// leads to one.
+func (c *Command) isOurs(path string) bool {
+	paths := []string{c.Dir, c.Physical}
+	for _, r := range c.policy.Roots {
+		paths = append(paths, r.Path)
+	}
+	for _, r := range c.policy.WriteRules {
+		paths = append(paths, r.Path)
+	}
+	return slices.ContainsFunc(paths, func(p string) bool { return p != "" && contains(path, p) })
+}
+
+func moved(what string) error {
+	return &durward.Error{
+		Reason: durward.PolicyInvalid, Op: op, Hint: "make it what it was, or load the policy again",
+		Err: fmt.Errorf("%s is not what it was when the policy was loaded", what),
+	}
 }
 
 // there reports whether a physical path still is one.
@@ -146,21 +191,27 @@ func (c *compiler) sandboxes() {
 	if len(c.p.Roots) == 0 {
 		return
 	}
-	c.confine(&Command{Entry: &CommandEntry{}, policy: c.p, host: c.host}, c.doc.Sandbox)
+	c.p.files = c.confine(&Command{Entry: &CommandEntry{}, policy: c.p, host: c.host}, c.doc.Sandbox)
 	for _, cmd := range c.p.Commands {
-		c.confine(cmd, cmd.Entry.Sandbox)
+		cmd.files = c.confine(cmd, cmd.Entry.Sandbox)
 		c.begins(cmd)
 	}
 }
 
-func (c *compiler) confine(cmd *Command, written Sandbox) {
+// confine gives the paths that a sandbox which was written comes to, or nil.
+func (c *compiler) confine(cmd *Command, written Sandbox) *durward.Files {
 	if written.Document == nil {
-		return
+		return nil
 	}
-	_, err := cmd.Confine()
+	held, err := cmd.Confine()
 	for _, p := range config.ProblemsOf(err) {
 		c.problems.Add(p.Where, "%s", p.Message)
 	}
+	if err != nil {
+		return nil
+	}
+	files := held.Grant().Files
+	return &files
 }
 
 // begins refuses a fixed working directory that the command could not see.

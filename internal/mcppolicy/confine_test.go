@@ -5,6 +5,7 @@ package mcppolicy_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,5 +94,35 @@ func TestListedVariablesMayBeSet(t *testing.T) {
 	p := compile(t, confined+"commands: [{id: c, exec: git, envAllowlist: [GIT_PAGER]}]\n")
 	if g := grant(t, command(t, p, "c"), map[string]string{"GIT_PAGER": "cat"}); g.Env["GIT_PAGER"] != "cat" {
 		t.Errorf("got %v", g.Env)
+	}
+}
+
+// What was a directory when the policy was loaded and is a link when a command asks for its
+// confinement is never granted by where the link leads, at whatever moment it is put there.
+func TestALinkInThePlaceOfAZoneGrantsNothing(t *testing.T) {
+	own := ", sandbox: {mode: workspace-write, filesystem: {read: ['${workspace}'], write: [~/code/scratch]}}"
+	for name, entry := range map[string]string{"built in": "", "written": own} {
+		for look := 1; look < 12; look++ {
+			there := standard()
+			h, looks, watched := there.host(), 0, false
+			resolve := h.Resolve
+			h.Resolve = func(path string) (string, error) {
+				if watched && strings.HasPrefix(path, "/home/ann/code/scratch") {
+					if looks++; looks >= look {
+						return "/etc", nil
+					}
+				}
+				return resolve(path)
+			}
+			c := command(t, compileOn(t, h, confined+"commands: [{id: c, exec: git"+entry+"}]\n"), "c")
+			watched = true
+			p, err := c.Confine()
+			if err == nil && slices.Contains(slices.Concat(p.Grant().Files.Write, p.Grant().Files.Read), "/etc") {
+				t.Errorf("%s: a link at look %d gives %+v", name, look, p.Grant().Files)
+			}
+			if err != nil && durward.ReasonOf(err) != durward.PolicyInvalid {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }

@@ -28,6 +28,8 @@ type Policy struct {
 	LogFile string
 	// Warnings tell what was accepted and is worth a look, with its place.
 	Warnings config.Problems
+
+	files *durward.Files // of the sandbox for all commands, when the policy was loaded
 }
 
 // A Root is a directory that files may be read in.
