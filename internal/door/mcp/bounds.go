@@ -11,7 +11,7 @@ const (
 	maxCalls             = 1024
 	// maxFiles bounds what the calls that read and write files may hold at once, and
 	// maxCommands what commands may have printed. Further calls wait.
-	maxFiles, maxCommands = 16 << 20, 32 << 20
+	maxFiles, maxCommands = 64 << 20, 32 << 20
 	maxAtOnce             = 256
 	// maxAnswers bounds the answers to calls that the client has not taken. While there is
 	// no room, calls that are over keep their place, so that those behind them do not begin.

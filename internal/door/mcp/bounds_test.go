@@ -120,11 +120,11 @@ func TestWhatRunsAtOnce(t *testing.T) {
 	}{
 		{"small commands", "cmd.run", `{"commandId":"small"}`, maxAtOnce},
 		{"large commands", "cmd.run", `{"commandId":"large"}`, 8},
-		{"whole files", "fs.read", `{"path":"a"}`, 3},
+		{"whole files", "fs.read", `{"path":"a"}`, 13},
 		{"ends of files", "fs.read", `{"path":"a","offset":4999000}`, maxAtOnce},
-		{"parts of files", "fs.read", `{"path":"a","length":1000000}`, 16},
-		{"lengths that are none", "fs.read", `{"path":"a","length":"x"}`, 3},
-		{"what is written", "fs.write", `{"path":"a","data":"` + strings.Repeat("x", maxFiles/4) + `"}`, 1},
+		{"parts of files", "fs.read", `{"path":"a","length":1000000}`, 67},
+		{"lengths that are none", "fs.read", `{"path":"a","length":"x"}`, 13},
+		{"what is written", "fs.write", `{"path":"a","data":"` + strings.Repeat("x", maxFiles/16) + `"}`, 8},
 	}
 	for _, tt := range tests {
 		var h *held
