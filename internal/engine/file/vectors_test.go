@@ -43,14 +43,8 @@ type vector struct {
 
 type vectorStep struct{ Dir, File, Content, Symlink, To, FIFO, Socket, Hardlink string }
 
-// The vectors that no system runs here: the sandbox check of the MCP gateway has rules of
-// its own, and what Windows calls names is refused there altogether.
-var (
-	ofTheGateway = []string{
-		"P104", "P105", "P106", "P107", "P108", "P109", "P110", "P111", "P112", "P113", "P114", "P115", "P116", "P117", "P118", "P119", "P120",
-	}
-	ofWindows = []string{"P073", "P074", "P075"}
-)
+// The vectors of Windows: what that calls names is refused there altogether.
+var ofWindows = []string{"P073", "P074", "P075"}
 
 func TestVectors(t *testing.T) {
 	text, err := os.ReadFile("../../../testdata/vectors/path_guard.json")
@@ -59,7 +53,7 @@ func TestVectors(t *testing.T) {
 	must(t, json.Unmarshal(text, &file))
 	ran := 0
 	for _, v := range file.Vectors {
-		if slices.Contains(slices.Concat(ofTheGateway, ofWindows), v.ID) {
+		if slices.Contains(ofWindows, v.ID) {
 			continue
 		}
 		if len(v.OS) > 0 && !slices.Contains(v.OS, platform()) || len(v.Mounts) > 0 && runtime.GOOS != "linux" {
@@ -138,6 +132,9 @@ func (v vector) do(t *testing.T, g *pathguard.Guard, path string) error {
 	t.Cleanup(func() { must(t, keeper.Close()) })
 	input := map[string]any{"path": path}
 	switch v.Op {
+	case "gateway":
+		_, err := g.JudgeForeign(t.Context(), path)
+		return err
 	case "cwd":
 		access, err := keeper.Under(free)
 		must(t, err)
@@ -176,6 +173,9 @@ func (v vector) judge(t *testing.T, err error) {
 		words = append(words, alt.Rule)
 	}
 	e := durward.AsError(err)
+	if v.Op == "gateway" && e != nil { // which tells by its rules
+		e = &durward.Error{Reason: durward.Reason(e.Rule)}
+	}
 	if e == nil || !slices.Contains(words, string(e.Reason)) {
 		t.Fatalf("%v, want one of %v", err, words)
 	}
