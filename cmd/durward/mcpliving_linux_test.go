@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -244,5 +246,42 @@ commands: [{id: wait, exec: sh, args: {fixed: [-c, "touch begun; until test -e g
 	l.ends()
 	if waited := regexp.MustCompile(`"code":"timeout".*"queueMs":([0-9]+)`).FindStringSubmatch(l.records()); len(waited) == 0 || len(waited[1]) < 2 {
 		t.Errorf("on record are %q milliseconds:\n%s", waited, l.records())
+	}
+}
+
+// When a client goes away, what runs for it is ended, whatever it ignores.
+func TestAClientThatGoesAwayLeavesNothing(t *testing.T) {
+	for name, goes := range map[string]func(l living){
+		"nobody reads any more": func(l living) {
+			l.must(l.heard.Close())
+			l.sends([]byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)) // so that there is something to say
+		},
+		"both ends close":   func(l living) { l.must(l.heard.Close()); l.must(l.in.Close()) },
+		"it is told to end": func(l living) { l.must(l.cmd.Process.Signal(syscall.SIGTERM)) },
+		"it is killed":      func(l living) { l.must(l.cmd.Process.Kill()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := live(t, `version: 1
+allowedRoots: [/proc/self/cwd/one]
+writeRules: [{path: /proc/self/cwd/one, recursive: true}]
+commands: [{id: wait, exec: sh, args: {fixed: [-c, "trap '' TERM; exec 3>held; echo >&3; sleep 1000 & sleep 1000"]}}]
+`, map[string]string{"one/file": ""})
+			l.must(os.Chmod(l.dir+"/one", 0o777))
+			l.must(errors.Join(syscall.Mkfifo(l.dir+"/one/held", 0o666), os.Chmod(l.dir+"/one/held", 0o666)))
+			l.sends([]byte(`{"jsonrpc":"2.0","id":1,"method":"cmd.run","params":{"commandId":"wait"}}`))
+			held, err := os.Open(l.dir + "/one/held")
+			l.must(err)
+			defer held.Close()
+			if n, err := held.Read(make([]byte, 1)); n != 1 {
+				t.Fatal(err)
+			}
+			goes(l)
+			if n, err := held.Read(make([]byte, 1)); n != 0 || err != io.EOF { // once nobody has it open for writing
+				t.Errorf("%d, %v", n, err)
+			}
+			_ = l.in.Close()
+			_ = l.cmd.Wait() // how it ends is another question
+		})
 	}
 }

@@ -20,6 +20,7 @@ type talk struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	out   *bufio.Scanner
+	heard io.Closer // our end of its output
 	noted *bytes.Buffer
 }
 
@@ -40,7 +41,7 @@ func talkWith(t *testing.T, line []string, set func(*exec.Cmd)) *talk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.out = bufio.NewScanner(out)
+	d.out, d.heard = bufio.NewScanner(out), out
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
