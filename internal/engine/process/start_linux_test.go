@@ -183,7 +183,7 @@ func TestWhatCannotBeStarted(t *testing.T) {
 			if _, err := os.Stat(marker); !os.IsNotExist(err) {
 				t.Errorf("%s: something ran", test.name)
 			}
-			if after := descriptors(t, e); after != before {
+			if after := descriptors(t, e); after > before { // what an earlier one had may go meanwhile
 				t.Errorf("%s: %d descriptors before, %d after", test.name, before, after)
 			}
 		}
