@@ -23,7 +23,7 @@ type Options struct {
 // The error has the reason [durward.PolicyInvalid] and names every mistake with its
 // place, those that [Parse] found in the document included.
 func Compile(doc *Document, host Host, o Options) (*Policy, error) {
-	c := &compiler{doc: doc, host: host, p: &Policy{Document: doc, Hash: doc.Hash()}}
+	c := &compiler{doc: doc, host: host, p: &Policy{Document: doc, Hash: doc.Hash(), host: host}}
 	c.problems = slices.Clone(doc.mistakes)
 	c.mode(o)
 	c.roots()

@@ -58,11 +58,11 @@ func (c *Command) confinement() (*policy.Policy, error) {
 	for _, root := range roots[1:] {
 		flags.Read = append(flags.Read, root.Path)
 	}
-	if c.there(c.Dir) {
+	if c.There(c.Dir) {
 		flags.Read = append(flags.Read, c.Dir)
 	}
 	for _, rule := range c.policy.WriteRules {
-		if rule.Recursive && c.there(rule.Path) {
+		if rule.Recursive && c.There(rule.Path) {
 			flags.Write = append(flags.Write, rule.Path)
 		}
 	}
@@ -113,18 +113,12 @@ func moved(what string) error {
 	}
 }
 
-// there reports whether a physical path still is one.
-func (c *Command) there(path string) bool {
-	if path == "" {
-		return false
-	}
-	now, err := c.host.Resolve(path)
-	return err == nil && now == path
-}
+// There is [Policy.There].
+func (c *Command) There(path string) bool { return c.policy.There(path) }
 
 // rootsThere gives the roots that are there by now; when there is none, all of them.
 func (c *Command) rootsThere() []Root {
-	there := slices.DeleteFunc(slices.Clone(c.policy.Roots), func(r Root) bool { return !c.there(r.Path) })
+	there := slices.DeleteFunc(slices.Clone(c.policy.Roots), func(r Root) bool { return !c.There(r.Path) })
 	if len(there) == 0 {
 		return c.policy.Roots
 	}

@@ -29,7 +29,18 @@ type Policy struct {
 	// Warnings tell what was accepted and is worth a look, with its place.
 	Warnings config.Problems
 
+	host  Host
 	files *durward.Files // of the sandbox for all commands, when the policy was loaded
+}
+
+// There reports whether a path that was physical when the policy was loaded still is, and
+// something is there.
+func (p *Policy) There(path string) bool {
+	if path == "" {
+		return false
+	}
+	now, err := p.host.Resolve(path)
+	return err == nil && now == path
 }
 
 // A Root is a directory that files may be read in.

@@ -34,16 +34,23 @@ func (g *Guard) leadsInside(full string) bool {
 	if check(full) != nil || !filepath.IsAbs(full) {
 		return false
 	}
+	e, err := endOf(full)
+	return g.rootOf(e.path) >= 0 && (err == nil || absent(err) && !e.dotted)
+}
+
+// endOf leads an absolute path to where it ends once the tree holds still, and follows the
+// link at its end. The error is that of the walk.
+func endOf(full string) (e end, err error) {
 	for range maxAttempts {
 		w := newWalk(following)
-		err := w.along(full)
-		e := w.end()
+		err = w.along(full)
+		e = w.end()
 		w.close()
 		if err != errChanged {
-			return g.rootOf(e.path) >= 0 && (err == nil || absent(err) && !e.dotted)
+			break
 		}
 	}
-	return false
+	return e, err
 }
 
 // absent reports whether an error says that there cannot be anything.

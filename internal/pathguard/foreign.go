@@ -83,16 +83,8 @@ func (g *Guard) holdsForeign(full string) bool {
 	if !fsroot.Contains(root, filepath.Clean(full)) {
 		return false
 	}
-	for range maxAttempts {
-		w := newWalk(following)
-		err := w.along(full)
-		e := w.end()
-		w.close()
-		if err != errChanged {
-			return fsroot.Contains(root, e.path) && (err == nil || err == errDotDot || absent(err))
-		}
-	}
-	return false
+	e, err := endOf(full)
+	return fsroot.Contains(root, e.path) && (err == nil || err == errDotDot || absent(err))
 }
 
 func foreign(rule, path string) error {

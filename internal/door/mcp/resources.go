@@ -34,7 +34,7 @@ func resourcesOf(s Surface) []resource {
 
 func (s *session) listResources(_ context.Context, r request) reply {
 	if r.params.cursor != nil {
-		return refuse(jsonrpc.InvalidParams, "the cursor is not known: there is one page")
+		return unknownCursor()
 	}
 	return reply{result: struct {
 		listMark

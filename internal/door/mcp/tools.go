@@ -92,10 +92,15 @@ func (s Surface) toolNamed(name string) durward.ToolID {
 
 func (s *session) listTools(_ context.Context, r request) reply {
 	if r.params.cursor != nil {
-		return refuse(jsonrpc.InvalidParams, "the cursor is not known: there is one page")
+		return unknownCursor()
 	}
 	return reply{result: struct {
 		listMark
 		Tools []tool `json:"tools"`
 	}{r.listMark(), toolsOf(r.surface)}}
+}
+
+// unknownCursor refuses to go on with a list: each is one page.
+func unknownCursor() reply {
+	return refuse(jsonrpc.InvalidParams, "the cursor is not known: there is one page")
 }

@@ -13,11 +13,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/durward/durward/internal/toolcall"
-
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/mcppolicy"
+	"github.com/durward/durward/internal/toolcall"
 )
 
 // The engines that the tools name.

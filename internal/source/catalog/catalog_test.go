@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/durward/durward/internal/toolcall"
-
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/core/coretest"
 	"github.com/durward/durward/internal/machine"
 	"github.com/durward/durward/internal/mcppolicy"
+	"github.com/durward/durward/internal/toolcall"
 )
 
 func must(t testing.TB, err error) {

@@ -29,7 +29,7 @@ type held struct {
 func (e *entry) held() (*policy.Policy, error) {
 	var grounds []bool
 	for _, path := range e.Grounds() {
-		grounds = append(grounds, there(path))
+		grounds = append(grounds, e.There(path))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -3,10 +3,9 @@ package catalog
 import (
 	"fmt"
 
-	"github.com/durward/durward/internal/toolcall"
-
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/policy"
+	"github.com/durward/durward/internal/toolcall"
 )
 
 // Explain decides like [Catalog.Decide], by the same steps, and tells how. What engines

@@ -14,7 +14,7 @@ func readGrant(p *mcppolicy.Policy) durward.Grant {
 	limits.Output = durward.Unlimited // a window is bounded by maxReadBytes
 	g := durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: limits}
 	for _, r := range p.Roots {
-		if there(r.Path) {
+		if p.There(r.Path) {
 			g.Files.Read = append(g.Files.Read, r.Path)
 		}
 	}
@@ -26,8 +26,8 @@ func writeGrant(p *mcppolicy.Policy) durward.Grant {
 	g := readGrant(p)
 	g.Mode = durward.WorkspaceWrite
 	for _, r := range p.WriteRules {
-		if r.CreateIfMissing || there(r.Path) {
-			g.Files.Write = append(g.Files.Write, grounds(r))
+		if r.CreateIfMissing || p.There(r.Path) {
+			g.Files.Write = append(g.Files.Write, grounds(p, r))
 		}
 	}
 	return g
@@ -36,17 +36,10 @@ func writeGrant(p *mcppolicy.Policy) durward.Grant {
 // grounds gives what the kernel lets be written for a rule: its zone, or where that is
 // missing, the nearest directory that is there, in which it is made. The guard keeps the
 // rest of that out.
-func grounds(r mcppolicy.WriteRule) string {
+func grounds(p *mcppolicy.Policy, r mcppolicy.WriteRule) string {
 	path := r.Path
-	for path != filepath.Dir(path) && !there(path) {
+	for path != filepath.Dir(path) && !p.There(path) {
 		path = filepath.Dir(path)
 	}
 	return path
-}
-
-// there reports whether a path that was physical when the policy was read still is, and
-// something is there.
-func there(path string) bool {
-	now, err := filepath.EvalSymlinks(path)
-	return err == nil && now == path
 }
