@@ -37,6 +37,8 @@ type Call struct {
 	Arrived time.Time
 
 	Argv []string
+	// Program names what is executed, where that is not what Argv[0] names.
+	Program string
 	// Input holds exactly the caller's bytes, already checked to be strict JSON.
 	Input json.RawMessage
 	// Path and CommandID are the file or program and the command id that the call
@@ -47,8 +49,11 @@ type Call struct {
 	// Env is what the caller adds to the environment; policy decides each name.
 	Env map[string]string
 	// Dir is the working directory asked for. Empty means the tool's own.
-	Dir   string
+	Dir string
+	// Stdin is what a command reads first, or the content that a file tool writes.
 	Stdin []byte
+	// NoInput has a session's command read the end of file behind Stdin at once.
+	NoInput bool
 	// Terminal asks for a pseudo-terminal of this size. Nil means pipes.
 	Terminal *WindowSize
 
@@ -78,6 +83,8 @@ type Ask struct {
 	Mode Mode
 	// MinLevel asks for at least this level. Zero asks for nothing.
 	MinLevel Level
+	// Confinement asks to be held to path sets and a mode. Nil asks for nothing.
+	Confinement *Confinement
 }
 
 // A Caller is an authenticated identity. It never comes from the payload of a call.

@@ -14,7 +14,7 @@ const module = "github.com/durward/durward"
 // leaves stand under every other room and import nothing but each other and the
 // vocabulary.
 var leaves = []string{
-	"internal/audit", "internal/config", "internal/content", "internal/dirlock", "internal/droplog", "internal/fsroot", "internal/httpedge",
+	"internal/audit", "internal/config", "internal/content", "internal/dirlock", "internal/droplog", "internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge",
 	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
 	"internal/telemetry", "internal/toolcall",
 }
@@ -27,15 +27,18 @@ var rooms = []struct {
 	may   []string
 }{
 	{[]string{"cmd/*"}, []string{"internal/cli"}},
-	{[]string{"internal/cli"}, append([]string{"site", "internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
+	{[]string{"internal/cli"}, append([]string{"site", "execserver", "execserver/protocol", "internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
 	{[]string{"site"}, append([]string{"internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
-	{[]string{"internal/door/*"}, append([]string{"internal/core"}, without("internal/policy", "internal/mcppolicy", "internal/sandbox")...)},
+	{[]string{"execserver/protocol"}, nil},
+	{[]string{"execserver"}, append([]string{"execserver/protocol", "internal/door/*", "internal/engine/*", "internal/core"}, leaves...)},
+	{[]string{"execclient"}, []string{"execserver/protocol"}},
+	{[]string{"internal/door/*"}, append([]string{"execserver/protocol", "internal/core"}, without("internal/execpolicy", "internal/policy", "internal/mcppolicy", "internal/sandbox")...)},
 	{[]string{"internal/source/*", "internal/engine/*"}, append([]string{"internal/core"}, leaves...)},
 	{[]string{"internal/core/coretest"}, append([]string{"internal/core"}, leaves...)},
 	{[]string{"internal/core"}, leaves},
 	{leaves, leaves},
 	{[]string{"."}, nil},
-	{[]string{"bench"}, append([]string{"site", "internal/engine/*", "internal/core"}, leaves...)},
+	{[]string{"bench"}, append([]string{"site", "execclient", "execserver", "execserver/protocol", "internal/engine/*", "internal/core"}, leaves...)},
 }
 
 // pure lists the rooms that only decide.

@@ -97,6 +97,8 @@ const (
 	PartlyApplied     Reason = "partlyApplied"
 	OutsideZones      Reason = "outsideWriteZones"
 	NotUTF8           Reason = "notUtf8"
+	BadPath           Reason = "badPath"
+	PathElsewhere     Reason = "pathElsewhere"
 	// DotDotInMissingPath is of a path in which ".." follows what does not exist.
 	DotDotInMissingPath Reason = "dotDotInMissingPath"
 )
@@ -236,6 +238,8 @@ var reasonTable = []reasonRow{
 	{OutsideZones, Denied, "DWD-FS-024", "the path is in no zone that may be written"},
 	{NotUTF8, Invalid, "DWD-FS-025", "the file does not hold UTF-8"},
 	{DotDotInMissingPath, Invalid, "DWD-FS-026", "a .. stands behind what does not exist"},
+	{BadPath, Invalid, "DWD-FS-027", "the path is malformed"},
+	{PathElsewhere, Invalid, "DWD-FS-028", "the path is on another host"},
 
 	{BadHost, Invalid, "DWD-NET-001", "the host is not in its canonical form"},
 	{HostDenied, Denied, "DWD-NET-002", "the host or port is not allowed"},

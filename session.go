@@ -30,7 +30,8 @@ type Session interface {
 	Close() error
 }
 
-// A Chunk is a piece of output. Seq counts from 1 without holes in one session.
+// A Chunk is a piece of output. Seq counts from 1 in one session, together with the number
+// that the exit of the main process takes, without holes.
 type Chunk struct {
 	Seq    uint64
 	Stream Stream
@@ -45,7 +46,18 @@ const (
 	Stdout   Stream = "stdout"
 	Stderr   Stream = "stderr"
 	Terminal Stream = "pty"
+	// Head and Body are the two parts of a reply that comes piece by piece.
+	Head Stream = "head"
+	Body Stream = "body"
 )
+
+// An Exit is how the main process of a session ended. Processes that it started may
+// outlive it, and chunks may follow.
+type Exit struct {
+	Seq uint64
+	// Code is the exit status, or 128 plus the signal that ended the process.
+	Code int
+}
 
 // A Page is what one read of a session gives.
 type Page struct {
@@ -54,9 +66,17 @@ type Page struct {
 	Next uint64
 	// Lost is the number of chunks that had already been dropped behind the cursor.
 	Lost uint64
+	// Exit is how the main process ended; nil while it runs.
+	Exit *Exit
+	// Last is the newest number that a chunk or the exit has.
+	Last uint64
 	// Ended is set when the call is over and no chunk will follow the last of Chunks.
 	Ended bool
 }
+
+// An ExitWatcher is an [Events] that is told when the main process has ended, in its order
+// between the chunks.
+type ExitWatcher interface{ Exited(Exit) }
 
 // Events receives what happens during a session. Calls come one at a time and in
 // order; a method must not block for long.
