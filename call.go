@@ -83,6 +83,9 @@ type Ask struct {
 	Mode Mode
 	// MinLevel asks for at least this level. Zero asks for nothing.
 	MinLevel Level
+	// Lossless asks that a session wait with its output rather than lose any, until it is
+	// acknowledged.
+	Lossless bool
 	// Confinement asks to be held to path sets and a mode. Nil asks for nothing.
 	Confinement *Confinement
 }

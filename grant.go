@@ -254,11 +254,16 @@ const (
 	KeepHeadTail Keep = "headtail"
 	// KeepRefuse ends the call with [TooLarge] at the first byte over the cap.
 	KeepRefuse Keep = "refuse"
-	// KeepStream keeps the newest bytes and hands every byte to the session's reader.
+	// KeepStream keeps the newest bytes and hands every byte to the session's reader. It and
+	// KeepAcked let a session go on until nobody has its output open any more, and not only
+	// until its main process ends.
 	KeepStream Keep = "stream"
 	// KeepFlow hands every byte to the session's reader and loses none: while as much
 	// as the cap waits to be read, the command waits.
 	KeepFlow Keep = "flow"
+	// KeepAcked is KeepFlow for a reader that may fail on its way: a chunk waits until it is
+	// acknowledged.
+	KeepAcked Keep = "acked"
 )
 
 // A GrantField is a part of a grant that an engine may or may not be able to hold.

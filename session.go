@@ -22,8 +22,13 @@ type Session interface {
 	// for the first one. It consumes nothing: any number of readers see the same
 	// chunks while they are retained.
 	Read(ctx context.Context, after uint64, maxBytes int, wait time.Duration) (Page, error)
+	// Ack says that every chunk up to a number has been taken, where the grant keeps what is
+	// not ([KeepAcked]); a number that was given out, and that is higher than the last one.
+	Ack(seq uint64)
 	// Cancel begins the end of the call: TERM, the grace, KILL. It does not wait.
 	Cancel()
+	// Kill kills the whole tree at once. It does not wait.
+	Kill()
 	// Wait blocks until the call has ended and its tree is dead.
 	Wait(ctx context.Context) (Result, error)
 	// Close cancels, waits for the end and frees what the session holds.

@@ -17,6 +17,9 @@
 // here; so nothing stands twice in one object or deeper than 128, and no string holds
 // half a surrogate pair, however far inside.
 //
+// The exec server speaks a dialect without the version and without batches, which
+// [ParseBare] reads and [Message.AppendBare] writes.
+//
 // [Reader] gives lines, [Parse] and [Batch] make messages of them, [Writer] sends
 // messages as lines, and [InFlight] knows which requests are being answered.
 package jsonrpc

@@ -23,6 +23,7 @@ type Message struct {
 	ID     ID              // of a request, or of the request that a response answers
 	Method string          // of a request or notification
 	Params json.RawMessage // of a request or notification; nil for none
+	Trace  json.RawMessage // of a request in the dialect of [ParseBare]; nil for none
 	Result json.RawMessage // of a response without Error; nil is written as null
 	Error  *Error          // of a response that has no result
 }

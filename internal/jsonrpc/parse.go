@@ -65,7 +65,7 @@ func check(text []byte) *Error {
 
 // An envelope holds the members of an object that make it a message; those that are
 // missing are nil.
-type envelope struct{ version, id, method, params, result, err []byte }
+type envelope struct{ version, id, method, params, trace, result, err []byte }
 
 func split(object []byte) envelope {
 	var e envelope
@@ -79,6 +79,8 @@ func split(object []byte) envelope {
 			e.method = value
 		case "params":
 			e.params = value
+		case "trace":
+			e.trace = value
 		case "result":
 			e.result = value
 		case "error":

@@ -36,12 +36,12 @@ func (p *Process) watchDirect() error {
 }
 
 // exits tells that the command has ended. Unless Kill was called, what the command has
-// left in its process group gets TERM before. From then on nobody uses the process id:
+// left in its process group gets TERM before, but for what is to outlive it. From then on nobody uses the process id:
 // the command may be reaped. When it is not ours any more somebody else has done so.
 func (p *Process) exits(ours bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if ours && !p.killed {
+	if ours && !p.killed && !p.plan.shape.outlive {
 		_ = unix.Kill(-p.pid, unix.SIGTERM) // ESRCH: nobody is left
 	}
 	close(p.exited)

@@ -144,7 +144,7 @@ func (p *Plan) retell() (err error) {
 func (p Plan) told(s shape) (block, error) {
 	return reaperLists{
 		before: p.Before, command: p.Command, after: p.After, end: p.End,
-		cloneFlags: s.howToFork(), eager: s.follow, noted: s.notedAt(), linger: s.linger, sweep: s.containment == Subreaper,
+		cloneFlags: s.howToFork(), eager: s.follow, noted: s.notedAt(), linger: s.linger, outlive: s.outlive, sweep: s.containment == Subreaper,
 	}.encode()
 }
 

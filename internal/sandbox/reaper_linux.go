@@ -96,6 +96,8 @@ type reaperBlock struct {
 	failure record
 	wstatus uint64
 	rusage  [rusageSize / 8]uint64
+	// parting is the signal that the command's group gets when it ends; zero is none.
+	parting uint64
 }
 
 // A record is what the reaper reports through the status pipe.
@@ -119,7 +121,7 @@ const (
 type reaperLists struct {
 	before, command, after, end []Call
 	cloneFlags                  uintptr
-	sweep, eager                bool
+	sweep, eager, outlive       bool
 	noted                       uintptr
 	linger                      time.Duration
 }
@@ -163,6 +165,9 @@ func (l reaperLists) encode() (block, error) {
 	b.end = uint64(a.list(l.end))
 	b.eager, b.noted = flag(l.eager), uint64(l.noted)
 	b.linger = unix.NsecToTimespec(int64(l.linger))
+	if !l.outlive {
+		b.parting = uint64(unix.SIGTERM)
+	}
 	if l.sweep {
 		b.children = uint64(a.bytes([]byte("/proc/thread-self/children\x00")))
 	}

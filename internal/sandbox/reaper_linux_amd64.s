@@ -168,7 +168,7 @@ reap:
 	JNE  take
 	MOVQ BX, DI
 	NEGQ DI
-	MOVQ $15, SI               // SIGTERM
+	MOVQ reaperBlock_parting(R12), SI
 	MOVL $62, AX               // kill
 	SYSCALL
 take:

@@ -165,7 +165,7 @@ reap:
 	CMP  R23, R21
 	BNE  take
 	NEG  R23, R0
-	MOVD $15, R1               // SIGTERM
+	MOVD reaperBlock_parting(R19), R1
 	MOVD $129, R8              // kill
 	SVC
 take:

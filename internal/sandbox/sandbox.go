@@ -58,9 +58,9 @@ type Request struct {
 	// what outlives the command has Linger after TERM to end, the whole tree is then
 	// killed, and a start that fails late shows as [Exit.Err]: two wake-ups cheaper.
 	// Either way TERM goes to the command's process group, and to nobody once Kill was
-	// called.
-	Follow bool
-	Linger time.Duration
+	// called. With Outlive it goes to nobody: who outlives the command goes on.
+	Follow, Outlive bool
+	Linger          time.Duration
 	// Spares, unless nil, may have the first process of the call ready.
 	Spares *Spares
 }

@@ -41,9 +41,9 @@ type shape struct {
 	needs    needs
 	limits   durward.Limits
 
-	terminal, follow bool
-	linger           time.Duration
-	script           string // path of a script; empty for a program that is executed by descriptor
+	terminal, follow, outlive bool
+	linger                    time.Duration
+	script                    string // path of a script; empty for a program that is executed by descriptor
 }
 
 // shapeOf chooses who runs the command and what holds it, at a level.
@@ -56,7 +56,7 @@ func shapeOf(at durward.Level, r Request, h Host) (shape, error) {
 		containment: h.best(), copied: h.SharedErr != nil, own: account{h.UID, h.GID}, id: id, victim: h.VictimErr == nil, keyrings: h.Keyrings, most: h.MaxLimits,
 		hostUID: outside(h.uidMap, id.uid), machineFiles: h.machineFiles, restraint: restraint{at: at},
 		mode: r.Grant.Mode, stepDown: r.Grant.StepDown, limits: r.Grant.Limits,
-		terminal: r.Terminal, follow: r.Follow, linger: r.Linger,
+		terminal: r.Terminal, follow: r.Follow, outlive: r.Outlive, linger: r.Linger,
 	}
 	if s.containment == "" {
 		return s, unavailable("", "run durward doctor", "no way to end a whole process tree works on this host")

@@ -89,7 +89,7 @@ func (s shape) key() shape {
 	if s.prepared {
 		limits.Memory = s.limits.Memory
 	} else {
-		s.follow, s.linger = false, 0
+		s.follow, s.outlive, s.linger = false, false, 0
 	}
 	s.limits = limits
 	return s

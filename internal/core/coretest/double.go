@@ -163,6 +163,12 @@ func (s *ScriptSession) Read(context.Context, uint64, int, time.Duration) (durwa
 // Cancel ends the session.
 func (s *ScriptSession) Cancel() { s.cancel() }
 
+// Ack does nothing: there is no output.
+func (s *ScriptSession) Ack(uint64) {}
+
+// Kill ends the session as Cancel does.
+func (s *ScriptSession) Kill() { s.cancel() }
+
 // Wait waits for the end.
 func (s *ScriptSession) Wait(ctx context.Context) (durward.Result, error) {
 	select {

@@ -36,8 +36,9 @@ var sessionRules = []rule[Subject]{
 			t.Errorf("it ended with %v, %v", result, err)
 		}
 		chunks := talk.all(1 << 20)
-		if got := joined(chunks, durward.Stdout); got != "one\ntwo\n" || !numbered(chunks) {
-			t.Errorf("the chunks are %v", chunks)
+		page, err := talk.Read(within(t), 0, 1<<20, 0)
+		if got := joined(chunks, durward.Stdout); err != nil || got != "one\ntwo\n" || !numbered(chunks, page.Exit) {
+			t.Errorf("the chunks are %v, the exit is %v, %v", chunks, page.Exit, err)
 		}
 	}},
 	{"late readers see what there was, each at its pace", func(t testing.TB, s Subject) {
@@ -234,7 +235,7 @@ var sessionRules = []rule[Subject]{
 		if err != nil || !page.Ended || kept == 0 || kept > limit {
 			t.Fatalf("a page of %d bytes, ended: %t, %v; the limit is %d", kept, page.Ended, err, limit)
 		}
-		if page.Lost == 0 || page.Chunks[0].Seq != page.Lost+1 || page.Next != page.Chunks[len(page.Chunks)-1].Seq {
+		if page.Lost == 0 || page.Chunks[0].Seq != page.Lost+1 || page.Next != page.Last {
 			t.Errorf("%d chunks are lost, and the next is number %d", page.Lost, page.Chunks[0].Seq)
 		}
 	}},
@@ -487,13 +488,19 @@ func joined(chunks []durward.Chunk, stream durward.Stream) string {
 	return out.String()
 }
 
-func numbered(chunks []durward.Chunk) bool {
-	for i, c := range chunks {
-		if c.Seq != uint64(i)+1 {
+// numbered reports whether chunks and the exit, where there is one, count from 1.
+func numbered(chunks []durward.Chunk, exit *durward.Exit) bool {
+	next := uint64(1)
+	for _, c := range chunks {
+		if exit != nil && exit.Seq == next {
+			next++
+		}
+		if c.Seq != next {
 			return false
 		}
+		next++
 	}
-	return true
+	return exit == nil || exit.Seq <= next
 }
 
 func sameChunk(a, b durward.Chunk) bool {

@@ -226,6 +226,7 @@ func (s *player) look(after uint64, maxBytes int) durward.Page {
 		}
 		page.Chunks, page.Next = append(page.Chunks, c), c.Seq
 	}
+	page.Last = s.last
 	page.Ended = s.over && page.Next >= s.last
 	return page
 }
@@ -235,6 +236,10 @@ func (s *player) Cancel() {
 	cancel()
 	s.stop(ctx)
 }
+
+func (s *player) Kill() { s.Cancel() }
+
+func (s *player) Ack(uint64) {}
 
 func (s *player) Wait(ctx context.Context) (durward.Result, error) {
 	select {

@@ -38,11 +38,18 @@ type run struct {
 	proc  *sandbox.Process
 	// interactive asks for input that comes later than the start.
 	interactive bool
-	stdin       *os.File // our end; nil when no input is to come
-	sinks       [2]sink  // stdout, stderr; a terminal has the first only
+	// exit is told the code of the main process once it is known; may be nil.
+	exit  func(code int)
+	stdin *os.File // our end; nil when no input is to come
+	sinks [2]sink  // stdout, stderr; a terminal has the first only
 
 	egress  *egress.Proxy    // nil where the command has no way out
 	traffic *durward.Traffic // what went through it; nil until it is closed
+
+	// silent is closed when nobody has the output open any more, and ends the call in place
+	// of the main process. Nil where that ends it.
+	silent chan struct{}
+	hurry  chan struct{} // closed when there is no time for TERM; may be nil
 
 	ends    []*os.File // our ends of the output
 	readers sync.WaitGroup
@@ -101,10 +108,26 @@ func (r *run) start(ctx context.Context) (err error) {
 	if r.grant.Keep == durward.KeepRefuse {
 		r.kept = newBudget(r.grant.Limits.Output)
 	}
-	for i, f := range r.ends {
-		r.readers.Go(func() { r.read(f, r.sinks[i]) })
-	}
+	r.follow()
 	return nil
+}
+
+// follow reads the output.
+func (r *run) follow() {
+	var open atomic.Int32
+	open.Store(int32(len(r.ends)))
+	silent := make(chan struct{})
+	for i, f := range r.ends {
+		r.readers.Go(func() {
+			r.read(f, r.sinks[i])
+			if open.Add(-1) == 0 {
+				close(silent)
+			}
+		})
+	}
+	if r.request.Outlive {
+		r.silent = silent
+	}
 }
 
 // limitOr gives a limit as a number to count down from.
@@ -193,6 +216,7 @@ func (r *run) feed(input []byte) {
 func (r *run) finish(ctx context.Context) (durward.Result, error) {
 	err := r.await(ctx)
 	r.endTree()
+	r.tellExit()
 	released := r.release()
 	if err == nil {
 		err = r.exceeded()
@@ -220,29 +244,43 @@ func (r *run) await(ctx context.Context) error {
 	meter := time.NewTicker(meterEvery)
 	defer meter.Stop()
 	asleep := sleepWatch(ctx, r.engine.clock)
+	var silent <-chan struct{}
+	exited, over := r.proc.Exited(), r.proc.Exited()
+	if r.silent != nil {
+		over = r.proc.Gone()
+	}
 	for {
 		select {
-		case <-r.proc.Exited():
+		case <-exited:
 			if ctx.Err() != nil && r.proc.Exit().Err == nil {
 				return r.stopped(ended(ctx)) // we were stopped when the time was up
 			}
-			return r.exited()
+			if err := r.exited(); err != nil || r.silent == nil {
+				return err
+			}
+			r.tellExit()
+			exited = nil
+			silent = r.silent
+		case <-silent:
+			return nil
 		case <-ctx.Done():
 			return r.stopped(ended(ctx))
+		case <-r.hurry:
+			return r.stopped(&durward.Error{Reason: durward.CallCancelled, Op: "run", Err: errors.New("the command was killed")})
 		case <-r.kept.over:
 			return r.exceeded()
 		case <-r.hard.over:
 			return r.exceeded()
 		case <-meter.C:
-			over := r.overuse()
+			cause := r.overuse()
 			select {
-			case <-r.proc.Exited(): // what was looked at may have been somebody else already
+			case <-over: // what was looked at may have been somebody else already
 			default:
 				if asleep() {
 					return r.stopped(timeUp())
 				}
-				if over != "" {
-					return r.overused(over)
+				if cause != "" {
+					return r.overused(cause)
 				}
 			}
 		}
@@ -331,12 +369,32 @@ func (r *run) stopped(why error) error {
 	if durward.KindOf(why) == durward.Timeout {
 		r.cause = durward.CauseTimeout
 	}
+	select {
+	case <-r.hurry:
+		r.killed = "KILL"
+		return why
+	default:
+	}
 	r.killed = "TERM"
 	_ = r.proc.Signal(syscall.SIGTERM) // KILL follows
 	if !r.goneWithin(r.grant.Limits.Grace) {
 		r.killed = "KILL"
 	}
 	return why
+}
+
+// tellExit tells how the main process ended, once, and does not wait for whoever hears it.
+func (r *run) tellExit() {
+	tell, exit := r.exit, r.proc.Exit()
+	if tell == nil || exit.Err != nil {
+		return
+	}
+	r.exit = nil
+	code := exit.Status.ExitStatus()
+	if exit.Status.Signaled() {
+		code = 128 + int(exit.Status.Signal())
+	}
+	r.readers.Go(func() { tell(code) })
 }
 
 // ended says why the time of a call is over.
@@ -357,7 +415,7 @@ func timeUp() error {
 // endTree ends what the command has left behind. A command that ended by itself
 // leaves its children a moment; they have had TERM.
 func (r *run) endTree() {
-	if r.killed == "" && !r.proc.Exit().Alone {
+	if r.killed == "" && !r.request.Outlive && !r.proc.Exit().Alone {
 		r.goneWithin(r.request.Linger)
 	}
 	r.proc.Kill()
@@ -372,6 +430,8 @@ func (r *run) goneWithin(d time.Duration) bool {
 	case <-r.proc.Gone():
 		return true
 	case <-timer.C:
+		return false
+	case <-r.hurry:
 		return false
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,6 +17,7 @@ type session struct {
 	run    *run
 	ring   *ring
 	cancel context.CancelFunc
+	hurry  func() // may be called again
 
 	// writing holds one token; whoever has it may write and set the deadline of writes.
 	writing chan struct{}
@@ -30,15 +32,15 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
-	ring := newRing(p.grant.Limits.Output, p.grant.Keep == durward.KeepFlow, events)
+	ring := newRing(p.grant.Limits.WithDefaults().Output, p.grant.Keep, events)
 	first := durward.Stdout
 	if p.call.Terminal != nil {
 		first = durward.Terminal
 	}
-	r := &run{prepared: p, interactive: true, sinks: [2]sink{
+	r := &run{prepared: p, interactive: !p.call.NoInput, exit: ring.exited, hurry: make(chan struct{}), sinks: [2]sink{
 		newDigest(&streamSink{ring: ring, stream: first}), newDigest(&streamSink{ring: ring, stream: durward.Stderr}),
 	}}
-	r.request.Follow = true
+	r.request.Follow, r.request.Outlive = true, p.grant.Keep == durward.KeepStream || p.grant.Keep == durward.KeepAcked
 	var err error
 	if r.plan, err = sandbox.Compile(ctx, r.request, r.host); err != nil {
 		return nil, err
@@ -47,7 +49,7 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &session{run: r, ring: ring, cancel: cancel, writing: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &session{run: r, ring: ring, cancel: cancel, hurry: sync.OnceFunc(func() { close(r.hurry) }), writing: make(chan struct{}, 1), done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, ring.abandon) // nobody may be left to read
 	go func() {
 		defer close(s.done)
@@ -74,6 +76,9 @@ func (s *session) Write(ctx context.Context, p []byte) (int, error) {
 		return 0, interrupted(ctx)
 	}
 	defer func() { <-s.writing }()
+	if s.run.stdin == nil {
+		return s.write(p)
+	}
 	woken := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		_ = s.run.stdin.SetWriteDeadline(time.Now())
@@ -97,6 +102,9 @@ func interrupted(ctx context.Context) error {
 
 // write needs the token.
 func (s *session) write(p []byte) (int, error) {
+	if s.run.stdin == nil {
+		return 0, &durward.Error{Kind: durward.Conflict, Reason: durward.InputClosed, Op: "write", Err: os.ErrClosed}
+	}
 	n, err := s.run.stdin.Write(p)
 	if errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.EIO) {
 		return n, &durward.Error{Kind: durward.Conflict, Reason: durward.InputClosed, Op: "write", Err: err}
@@ -120,6 +128,9 @@ func (s *session) CloseInput() error {
 
 // endInput needs the token.
 func (s *session) endInput() {
+	if s.run.stdin == nil {
+		return
+	}
 	if s.run.call.Terminal == nil {
 		s.run.stdin.Close()
 		return
@@ -149,8 +160,19 @@ func (s *session) Read(ctx context.Context, after uint64, maxBytes int, wait tim
 	return s.ring.page(ctx, after, maxBytes, wait)
 }
 
+// Ack says that every chunk up to a number has been taken.
+func (s *session) Ack(seq uint64) { s.ring.ack(seq) }
+
 // Cancel begins the end of the command.
 func (s *session) Cancel() { s.cancel() }
+
+// Kill ends the command without a warning.
+func (s *session) Kill() {
+	s.hurry()
+	if !s.ring.acked { // what was printed before still waits for its reader
+		s.cancel()
+	}
+}
 
 // Wait blocks until the tree is dead.
 func (s *session) Wait(ctx context.Context) (durward.Result, error) {
