@@ -17,17 +17,19 @@ type Confinement struct {
 
 // An Entry says what may be done with a path and all beneath it.
 type Entry struct {
-	// Path is absolute and clean, not necessarily physical. It is empty where Pattern or
-	// Platform says what the entry is about.
+	// Path is absolute and clean, not necessarily physical. It is empty where Platform says
+	// what the entry is about.
 	Path string
-	// Pattern is an absolute glob: * ? [abc] within a name, ** for any number of names. Its
-	// Access is AccessDeny.
+	// Pattern is a glob of paths beneath Path: * ? [abc] within a name, ** for any number of
+	// names. Its Access is AccessDeny.
 	Pattern string
 	// Platform stands for the files that programs of this machine need to run.
 	Platform bool
 	Access   Access
 	// IfThere leaves the entry out when Path does not exist.
 	IfThere bool
+	// Member is what the caller wrote it in, for a refusal: "sandbox.permissions".
+	Member string
 }
 
 // An Access says what an [Entry] allows.
