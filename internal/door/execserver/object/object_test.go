@@ -77,24 +77,37 @@ func TestWhatObjectsAskFor(t *testing.T) {
 		{"read-only with a network", `{"sandboxPolicy":{"type":"readOnly","networkAccess":true}}`, forProcess, lines("read-only full", "read /")},
 		{"null members", `{"sandboxPolicy":{"type":"read-only","access":null,"network_access":null},"permissions":null}`, forProcess, lines("read-only none", "read /")},
 		{"unknown members", `{"sandboxPolicy":{"type":"read-only","later":{"a":[1]}},"later":1}`, forProcess, lines("read-only none", "read /")},
-		{"restricted reading by a process", `{"sandboxPolicy":{"type":"read-only","access":{"type":"restricted","include_platform_defaults":true,"readable_roots":["/a","file:///b%20c"]}}}`, forProcess,
-			lines("read-only none", "read @platform", "read /a", "read /b c", "read /ws/sub ?")},
+		{
+			"restricted reading by a process", `{"sandboxPolicy":{"type":"read-only","access":{"type":"restricted","include_platform_defaults":true,"readable_roots":["/a","file:///b%20c"]}}}`, forProcess,
+			lines("read-only none", "read @platform", "read /a", "read /b c", "read /ws/sub ?"),
+		},
 		{"restricted reading of a file", `{"sandboxPolicy":{"type":"read-only","access":{"type":"restricted","include_platform_defaults":false,"readable_roots":["/a/../b"]}}}`, forFile, lines("read-only none", "read /b")},
 		{"restricted reading that says no more", `{"sandboxPolicy":{"type":"read-only","access":{"type":"restricted"}}}`, forFile, lines("read-only none", "read @platform")},
 
 		{"workspace-write", `{"sandboxPolicy":{"type":"workspace-write"}}`, forProcess, workspace},
 		{"workspace-write in the other spelling", `{"sandboxPolicy":{"type":"workspaceWrite","writableRoots":[],"readOnlyAccess":{"type":"fullAccess"},"networkAccess":false,"excludeTmpdirEnvVar":false,"excludeSlashTmp":false}}`, forProcess, workspace},
-		{"workspace-write of less", `{"sandboxPolicy":{"type":"workspace-write","writable_roots":["/other"],"read_only_access":{"type":"restricted","include_platform_defaults":true,"readable_roots":["/doc","/other/in"]},"network_access":true,"exclude_tmpdir_env_var":true,"exclude_slash_tmp":true}}`, forProcess,
-			lines("workspace-write full", "write /ws/sub", "write /other", "read @platform", "read /doc", protectedIn("/ws/sub"), protectedIn("/other"))},
-		{"workspace-write of a file is about the object's directory", `{"sandboxPolicy":{"type":"workspace-write","exclude_tmpdir_env_var":true,"exclude_slash_tmp":true},"cwd":"/named"}`, forFile,
-			lines("workspace-write none", "write /named", "read /", protectedIn("/named"))},
-		{"and else about the server's", `{"sandboxPolicy":{"type":"workspace-write","exclude_tmpdir_env_var":true,"exclude_slash_tmp":true}}`, forFile,
-			lines("workspace-write none", "write /srv", "read /", protectedIn("/srv"))},
-		{"a TMPDIR that is no absolute path", `{"sandboxPolicy":{"type":"workspace-write","exclude_slash_tmp":true}}`, Environment{Cwd: "/ws", TmpDir: "tmp"},
-			lines("workspace-write none", "write /ws", "read /", protectedIn("/ws"))},
+		{
+			"workspace-write of less", `{"sandboxPolicy":{"type":"workspace-write","writable_roots":["/other"],"read_only_access":{"type":"restricted","include_platform_defaults":true,"readable_roots":["/doc","/other/in"]},"network_access":true,"exclude_tmpdir_env_var":true,"exclude_slash_tmp":true}}`, forProcess,
+			lines("workspace-write full", "write /ws/sub", "write /other", "read @platform", "read /doc", protectedIn("/ws/sub"), protectedIn("/other")),
+		},
+		{
+			"workspace-write of a file is about the object's directory", `{"sandboxPolicy":{"type":"workspace-write","exclude_tmpdir_env_var":true,"exclude_slash_tmp":true},"cwd":"/named"}`, forFile,
+			lines("workspace-write none", "write /named", "read /", protectedIn("/named")),
+		},
+		{
+			"and else about the server's", `{"sandboxPolicy":{"type":"workspace-write","exclude_tmpdir_env_var":true,"exclude_slash_tmp":true}}`, forFile,
+			lines("workspace-write none", "write /srv", "read /", protectedIn("/srv")),
+		},
+		{
+			"a TMPDIR that is no absolute path", `{"sandboxPolicy":{"type":"workspace-write","exclude_slash_tmp":true}}`,
+			Environment{Cwd: "/ws", TmpDir: "tmp"},
+			lines("workspace-write none", "write /ws", "read /", protectedIn("/ws")),
+		},
 
-		{"additional permissions", `{"sandboxPolicy":{"type":"read-only"},"additionalPermissions":{"network":{"enabled":true},"file_system":{"read":["/r"],"write":["/w"]}}}`, forFile,
-			lines("workspace-write full", "read /", "write /w", "read /r", protectedIn("/w"))},
+		{
+			"additional permissions", `{"sandboxPolicy":{"type":"read-only"},"additionalPermissions":{"network":{"enabled":true},"file_system":{"read":["/r"],"write":["/w"]}}}`, forFile,
+			lines("workspace-write full", "read /", "write /w", "read /r", protectedIn("/w")),
+		},
 		{"no additional permissions", `{"sandboxPolicy":{"type":"read-only"},"additionalPermissions":{"network":null,"file_system":{"read":null,"write":null}}}`, forFile, lines("read-only none", "read /")},
 		{"no network is no more", `{"sandboxPolicy":{"type":"read-only","network_access":true},"additionalPermissions":{"network":{"enabled":false},"fileSystem":null}}`, forFile, lines("read-only full", "read /")},
 
@@ -107,8 +120,10 @@ func TestWhatObjectsAskFor(t *testing.T) {
 		{"root read", entries(kind(`"root"`, "read")), forProcess, lines("read-only none", "read /")},
 		{"root write", entries(kind(`"root"`, "write")), forProcess, lines("workspace-write none", "write /", protectedIn(""))},
 		{"minimal", entries(kind(`"minimal"`, "read")), forProcess, lines("read-only none", "read @platform")},
-		{"roots of the workspace", entries(kind(`"project_roots"`, "write"), `"workspaceRoots":["/a","file:///b"]`), forProcess,
-			lines("workspace-write none", "write /a", "write /b", protectedIn("/a"), protectedIn("/b"))},
+		{
+			"roots of the workspace", entries(kind(`"project_roots"`, "write"), `"workspaceRoots":["/a","file:///b"]`), forProcess,
+			lines("workspace-write none", "write /a", "write /b", protectedIn("/a"), protectedIn("/b")),
+		},
 		{"roots of the context", entries(kind(`"project_roots"`, "read"), `"cwd":"/c","policyContext":{"cwd":"/d","workspaceRoots":["/e"]}`), forFile, lines("read-only none", "read /e")},
 		{"the object's directory", entries(kind(`"current_working_directory"`, "read"), `"cwd":"/c","policyContext":{"cwd":"/d","workspaceRoots":[]}`), forProcess, lines("read-only none", "read /c")},
 		{"the context's directory", entries(kind(`"project_roots"`, "read"), `"policyContext":{"cwd":"/d"}`), forProcess, lines("read-only none", "read /d")},
