@@ -1,0 +1,58 @@
+package execserver
+
+import "time"
+
+const (
+	// mostClosed is how many closed processes a session keeps to be read.
+	mostClosed = 1024
+	// mostClosedBytes is how much of their output it keeps in all.
+	mostClosedBytes = 64 << 20
+)
+
+// A closedList holds the closed processes of a session, the oldest first. The zero value is
+// empty.
+type closedList struct {
+	list  []closedProcess
+	bytes int64
+}
+
+type closedProcess struct {
+	*process
+	bytes int64
+	timer *time.Timer
+}
+
+// add takes one more, and gives those that had to make room for it.
+func (l *closedList) add(p *process, bytes int64, timer *time.Timer) (dropped []*process) {
+	l.list = append(l.list, closedProcess{p, bytes, timer})
+	l.bytes += bytes
+	for len(l.list) > mostClosed || l.bytes > mostClosedBytes {
+		dropped = append(dropped, l.list[0].process)
+		l.cut(0)
+	}
+	return dropped
+}
+
+// remove takes one out, if it is there.
+func (l *closedList) remove(p *process) {
+	for i, c := range l.list {
+		if c.process == p {
+			l.cut(i)
+			return
+		}
+	}
+}
+
+func (l *closedList) cut(i int) {
+	l.list[i].timer.Stop()
+	l.bytes -= l.list[i].bytes
+	copy(l.list[i:], l.list[i+1:])
+	l.list[len(l.list)-1] = closedProcess{}
+	l.list = l.list[:len(l.list)-1]
+}
+
+func (l *closedList) clear() {
+	for len(l.list) > 0 {
+		l.cut(len(l.list) - 1)
+	}
+}

@@ -1,0 +1,242 @@
+package execserver
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/execserver/protocol"
+	"github.com/durward/durward/internal/jsonrpc"
+)
+
+const (
+	// mostRequests is how many requests of one connection may be without an answer, those
+	// that only wait included; then nothing more is read from it.
+	mostRequests = 4096
+	// mostHeld is how many bytes of requests may be held for one connection.
+	mostHeld = 64 << 20
+)
+
+// A state is how far the handshake of a connection has come.
+type state int
+
+const (
+	fresh   state = iota
+	greeted       // initialize was answered
+	ready         // initialized has come
+)
+
+// A conn is one connection. Messages are taken in their order by one goroutine; what takes
+// time goes on beside it.
+type conn struct {
+	server *Server
+	peer   Conn
+	ctx    context.Context // ends with the connection
+	cancel context.CancelCauseFunc
+
+	state   state    // of the goroutine that takes messages
+	session *session // of the same; nil until it is greeted
+
+	work    sync.WaitGroup // what goes on beside
+	waiting chan struct{}  // full when there are as many requests as there may be
+	slots   chan struct{}  // full when as many are worked on as there may be
+	held    budget
+	handles handles
+	streams names // http/request bodies that are still coming
+	watches names
+}
+
+// Serve serves one connection until it ends, or ctx does. It comes back when nothing of it is
+// left but what the session keeps.
+func (s *Server) Serve(ctx context.Context, peer Conn) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &conn{
+		server: s, peer: peer, ctx: ctx, cancel: cancel,
+		waiting: make(chan struct{}, mostRequests), slots: make(chan struct{}, s.Limits.Requests),
+		held: newBudget(mostHeld), handles: newHandles(s.Limits.Handles),
+		streams: names{most: s.Limits.Handles}, watches: names{most: s.Limits.Handles},
+	}
+	defer c.end()
+	for {
+		text, err := peer.Read(ctx)
+		if err != nil || !c.take(text) {
+			return
+		}
+	}
+}
+
+// end lets go of everything that is the connection's own.
+func (c *conn) end() {
+	c.cancel(&durward.Error{Reason: durward.CallCancelled, Op: Name})
+	_ = c.peer.Close() // unblocks whoever writes to it
+	if c.session != nil {
+		c.session.detach()
+	}
+	c.work.Wait()
+	c.closeHandles()
+}
+
+// take takes one message. It reports false where that ends the connection.
+func (c *conn) take(text []byte) bool {
+	m, err := jsonrpc.ParseBare(text)
+	if err != nil {
+		c.refuseUnnamed("the message cannot be understood: " + err.Message)
+		return true
+	}
+	switch m.Kind {
+	case jsonrpc.Request:
+		c.request(m, len(text))
+		return true
+	case jsonrpc.Notification:
+		return c.notified(m)
+	}
+	return false // nothing was asked of the client that it could answer
+}
+
+// notified takes a notification.
+func (c *conn) notified(m jsonrpc.Message) bool {
+	switch m.Method {
+	case protocol.Initialized:
+		if c.state == fresh {
+			return false
+		}
+		c.state = ready
+	case protocol.ProcessAck:
+		c.acknowledged(m.Params)
+	default:
+		c.refuseUnnamed("unknown notification " + m.Method)
+	}
+	return true
+}
+
+// acknowledged lets a process go on. Nobody is answered, whatever is wrong.
+func (c *conn) acknowledged(params json.RawMessage) {
+	p, err := protocol.Decode[protocol.AckParams](params)
+	if err != nil || c.state != ready {
+		return
+	}
+	if proc := c.session.process(p.ProcessID); proc != nil && isClosed(proc.started) && proc.err == nil {
+		proc.call.Ack(p.Seq)
+	}
+}
+
+// refuseUnnamed answers what no id is known of.
+func (c *conn) refuseUnnamed(why string) {
+	c.reply(jsonrpc.Message{ID: jsonrpc.IntID(-1)}.Refuse(&jsonrpc.Error{Code: jsonrpc.InvalidRequest, Message: why}))
+}
+
+// A request is one that waits for its answer.
+type request struct {
+	jsonrpc.Message
+	size int // in bytes, as it came
+}
+
+// request finds out what a request wants and has it done.
+func (c *conn) request(m jsonrpc.Message, size int) {
+	do := handlerOf(m.Method)
+	if do == nil {
+		c.reply(m.Refuse(&jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "unknown method " + m.Method}))
+		return
+	}
+	do(c, request{m, size})
+}
+
+// allowed says why a method of a family may not be called yet.
+func (c *conn) allowed(family string) error {
+	switch c.state {
+	case fresh:
+		return refusal(protocol.InvalidRequest, "client must call initialize before using %s methods", family)
+	case greeted:
+		return refusal(protocol.InvalidRequest, "client must send initialized before using %s methods", family)
+	}
+	return nil
+}
+
+// answer sends the result of a request, or the error instead.
+func (c *conn) answer(r request, result json.RawMessage, err error) {
+	if err != nil {
+		c.reply(r.Refuse(answerOf(r.Method, err)))
+		return
+	}
+	c.reply(r.Answer(result))
+}
+
+func (c *conn) reply(m jsonrpc.Message) { c.send(m.AppendBare) }
+
+// send writes one message. A connection that cannot be written to ends.
+func (c *conn) send(frame func(text []byte) []byte) {
+	buffer := frames.Get().(*[]byte)
+	text := frame((*buffer)[:0])
+	if err := c.peer.Write(c.ctx, text); err != nil {
+		c.cancel(err)
+	}
+	if cap(text) <= mostKept {
+		*buffer = text
+		frames.Put(buffer)
+	}
+}
+
+// mostKept is the size of the largest buffer that is used again.
+const mostKept = 64 << 10
+
+var frames = sync.Pool{New: func() any { return new([]byte) }}
+
+// beside answers a request while others come. What is held for it counts until then. Work
+// that only waits takes no slot.
+func (c *conn) beside(r request, waits bool, f func(ctx context.Context) (json.RawMessage, error)) {
+	if !c.hold(r.size) {
+		return
+	}
+	c.work.Go(func() {
+		defer c.release(r.size)
+		if !waits && !c.slot() {
+			return
+		}
+		result, err := f(c.ctx)
+		if !waits {
+			<-c.slots
+		}
+		c.answer(r, result, err)
+	})
+}
+
+// hold waits until one more request can be held.
+func (c *conn) hold(size int) bool {
+	select {
+	case c.waiting <- struct{}{}:
+	case <-c.ctx.Done():
+		return false
+	}
+	if !c.held.take(c.ctx, size) {
+		<-c.waiting
+		return false
+	}
+	return true
+}
+
+func (c *conn) release(size int) {
+	c.held.give(size)
+	<-c.waiting
+}
+
+// slot waits until one more request can be worked on.
+func (c *conn) slot() bool {
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// notification gives a notification of a struct of package protocol.
+func notification[T any](method string, params T) func(text []byte) []byte {
+	return func(text []byte) []byte {
+		raw, err := protocol.Encode(params)
+		if err != nil {
+			panic(err) // no such struct has what cannot be written
+		}
+		return jsonrpc.Message{Kind: jsonrpc.Notification, Method: method, Params: raw}.AppendBare(text)
+	}
+}

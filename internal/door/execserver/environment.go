@@ -1,0 +1,87 @@
+package execserver
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/durward/durward/execserver/protocol"
+)
+
+// coreNames are the variables that "core" inherits, beside LC_*.
+var coreNames = []string{
+	"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER",
+}
+
+// secretNames match variables that are left out unless a policy takes them.
+var secretNames = []string{"*KEY*", "*SECRET*", "*TOKEN*"}
+
+// environment is the whole environment of a process: what its policy takes of the server's,
+// and the client's own on top.
+func environment(p protocol.StartParams, environ []string) map[string]string {
+	env := map[string]string{}
+	if p.EnvPolicy != nil {
+		env = inherited(*p.EnvPolicy, environ)
+	}
+	maps.Copy(env, p.Env)
+	return env
+}
+
+func inherited(p protocol.EnvPolicy, environ []string) map[string]string {
+	env := map[string]string{}
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if ok && name != "" && inherits(p.Inherit, name) {
+			env[name] = value
+		}
+	}
+	drop := func(patterns []string) {
+		maps.DeleteFunc(env, func(name, _ string) bool { return matchesAny(patterns, name) })
+	}
+	if !p.IgnoreDefaultExcludes {
+		drop(secretNames)
+	}
+	drop(p.Exclude)
+	maps.Copy(env, p.Set)
+	if len(p.IncludeOnly) > 0 {
+		maps.DeleteFunc(env, func(name, _ string) bool { return !matchesAny(p.IncludeOnly, name) })
+	}
+	return env
+}
+
+func inherits(from protocol.Inherit, name string) bool {
+	switch from {
+	case protocol.InheritAll:
+		return true
+	case protocol.InheritCore:
+		return slices.Contains(coreNames, strings.ToUpper(name)) || strings.HasPrefix(strings.ToUpper(name), "LC_")
+	}
+	return false
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(strings.ToUpper(p), strings.ToUpper(name)) })
+}
+
+// matches reports whether a name fits a pattern, in which * stands for any text and ? for one
+// character.
+func matches(pattern, name string) bool {
+	star, from := -1, 0 // the last * so far, and what it stands for up to now
+	p, n := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0:
+			from++
+			p, n = star+1, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
