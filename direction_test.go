@@ -16,7 +16,7 @@ const module = "github.com/durward/durward"
 var leaves = []string{
 	"internal/audit", "internal/config", "internal/content", "internal/dirlock", "internal/droplog", "internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge",
 	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
-	"internal/telemetry", "internal/toolcall",
+	"internal/telemetry", "internal/toolcall", "internal/wsedge",
 }
 
 // rooms says which rooms the code of a room may import, outermost room first. Every

@@ -161,6 +161,10 @@ func (c *conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
+// NetConn gives the connection beneath, for a handler that took it over and whose writes
+// may wait for longer. It ends with Close of c only.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 // keepQuiet is called when the answer begins: from then on nothing may be put between
 // its bytes.
 func (c *conn) keepQuiet() {
