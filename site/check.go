@@ -12,6 +12,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/content"
 	"github.com/durward/durward/internal/fsroot"
+	"github.com/durward/durward/internal/smallfile"
 	"github.com/durward/durward/internal/source/pages"
 )
 
@@ -114,7 +115,7 @@ func pathProgram(root, dir, name string) error {
 	}
 	path, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return bareError(err)
+		return smallfile.Bare(err)
 	}
 	if _, ok := fsroot.Below(root, path); !ok {
 		return errors.New("a program that is named by a path must lie in the site")
@@ -126,7 +127,7 @@ func isProgram(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return bareError(err)
+		return smallfile.Bare(err)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
 		return errors.New("it cannot be executed")
 	}

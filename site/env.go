@@ -8,6 +8,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/smallfile"
 	"github.com/durward/durward/internal/source/pages"
 )
 
@@ -20,7 +21,7 @@ import (
 // lines are skipped, and of two lines for one name the later one counts. An error names
 // every line that is wrong, "file:line:column: message".
 func ReadEnvFile(file string) (map[string]string, error) {
-	text, err := readFile(file, config.MaxBytes, nil)
+	text, err := smallfile.Read(file, config.MaxBytes, nil)
 	if err != nil {
 		return nil, invalidConfig(config.Problems{{Where: durward.Position{File: file}, Message: err.Error()}})
 	}

@@ -3,12 +3,9 @@ package site
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"net/netip"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +14,7 @@ import (
 	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/httpedge"
 	"github.com/durward/durward/internal/policy"
+	"github.com/durward/durward/internal/smallfile"
 )
 
 // LoadConfig reads how a site is served from a file in TOML:
@@ -56,10 +54,10 @@ import (
 // An error names every mistake, "file:line:column: message": unknown keys, wrong types
 // and values that cannot be.
 func LoadConfig(file string) (Config, error) {
-	text, err := readFile(file, config.MaxBytes, nil)
-	path, err2 := physical(file)
+	text, err := smallfile.Read(file, config.MaxBytes, nil)
+	path, err2 := smallfile.Physical(file)
 	if err := errors.Join(err, err2); err != nil {
-		return Config{}, invalidConfig(config.Problems{{Where: durward.Position{File: file}, Message: bareError(err).Error()}})
+		return Config{}, invalidConfig(config.Problems{{Where: durward.Position{File: file}, Message: smallfile.Bare(err).Error()}})
 	}
 	c, err := parseConfig(file, text)
 	if err == nil {
@@ -330,7 +328,7 @@ func ReadTokenFile(file string) (Token, string, error) {
 }
 
 func readToken(file string) (Token, string, error) {
-	text, err := readFile(file, maxTokenBytes, ownerOnly(file))
+	text, err := smallfile.Read(file, maxTokenBytes, smallfile.OwnerOnly(file))
 	if err != nil {
 		return Token{}, "", fmt.Errorf("%s: %w", file, err)
 	}
@@ -338,16 +336,6 @@ func readToken(file string) (Token, string, error) {
 	if err != nil {
 		return Token{}, "", fmt.Errorf("%s is empty or holds other characters than -._~+/=, letters and digits in one line", file)
 	}
-	path, err := physical(file)
+	path, err := smallfile.Physical(file)
 	return Token(token), path, err
-}
-
-// ownerOnly refuses a file that others may open, on systems whose files say so.
-func ownerOnly(file string) func(fs.FileInfo) error {
-	return func(info fs.FileInfo) error {
-		if mode := info.Mode().Perm(); mode&0o077 != 0 && !slices.Contains([]string{"windows", "plan9"}, runtime.GOOS) {
-			return fmt.Errorf("others can open it (mode %04o); type: chmod 600 %s", mode, file)
-		}
-		return nil
-	}
 }
