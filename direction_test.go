@@ -15,7 +15,7 @@ const module = "github.com/durward/durward"
 // vocabulary.
 var leaves = []string{
 	"internal/audit", "internal/config", "internal/content", "internal/dirlock", "internal/droplog", "internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge",
-	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
+	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema", "internal/smallfile",
 	"internal/telemetry", "internal/toolcall", "internal/wsedge",
 }
 

@@ -39,7 +39,7 @@ type Tokens []Token
 // Authenticate finds the caller by the bearer token of the request, in a time that does
 // not depend on the token. It suits [Rules].
 func (t Tokens) Authenticate(r *http.Request) (durward.Caller, error) {
-	credential, ok := bearer(r)
+	credential, ok := Bearer(r)
 	if !ok {
 		return durward.Caller{}, refused(durward.Unauthenticated, "no bearer token")
 	}
@@ -54,8 +54,8 @@ func (t Tokens) Authenticate(r *http.Request) (durward.Caller, error) {
 	return durward.Caller{Name: "token:" + t[found].Name, Method: "bearer"}, nil
 }
 
-// bearer gives the credential of the one Authorization header.
-func bearer(r *http.Request) (string, bool) {
+// Bearer gives the credential of the one Authorization header.
+func Bearer(r *http.Request) (string, bool) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) != 1 {
 		return "", false
