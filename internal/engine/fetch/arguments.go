@@ -33,8 +33,10 @@ const usage = "curl [-X METHOD] [-H 'Name: value'] [-d DATA] [-f] [-i] [-s] [-S]
 
 var methods = []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
 
-// ours are the headers that say how a message travels, which is not the caller's to say.
-var ours = []string{"Host", "Connection", "Transfer-Encoding", "Content-Length", "Keep-Alive", "Te", "Trailer", "Upgrade"}
+// isOurs tells whether a header says how a message travels, which is not the caller's to say.
+func isOurs(name string) bool {
+	return name == "Host" || name == "Content-Length" || netguard.ForOneHop(name)
+}
 
 // parseArguments reads the arguments of one call, argv[0] being the name of the command.
 func parseArguments(argv []string) (request, error) {
@@ -138,7 +140,7 @@ func (a *arguments) addHeader(line string) error {
 		return errors.New("write 'Name: value'")
 	}
 	name = http.CanonicalHeaderKey(name)
-	if slices.Contains(ours, name) || strings.HasPrefix(name, "Proxy-") {
+	if isOurs(name) {
 		return fmt.Errorf("%s may not be set", name)
 	}
 	a.header.Add(name, value)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/netguard"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/http/httpguts"
 )
@@ -166,17 +167,17 @@ func FuzzArguments(f *testing.F) {
 			return
 		}
 		again, err := url.Parse(r.url.String())
-		if err != nil || !isHTTP(again) || again.User != nil || again.Fragment != "" || again.Host != r.url.Host {
+		if err != nil || !netguard.IsHTTP(again) || again.User != nil || again.Fragment != "" || again.Host != r.url.Host {
 			t.Fatalf("%q gives the URL %s: %v", text, r.url, err)
 		}
-		if port, err := portOf(again); again.Hostname() != string(r.target.Host) || port != r.target.Port || err != nil {
+		if target, err := netguard.TargetOf(again); again.Hostname() != string(r.target.Host) || target != r.target || err != nil {
 			t.Fatalf("%q goes to %s, and says %s", text, r.target, again.Host)
 		}
 		if !slices.Contains(methods, r.method) || r.maxTime < 0 {
 			t.Fatalf("%q has the method %q and the time %s", text, r.method, r.maxTime)
 		}
 		for name, values := range r.header {
-			bad := !httpguts.ValidHeaderFieldName(name) || slices.Contains(ours, name) || strings.HasPrefix(strings.ToLower(name), "proxy-")
+			bad := !httpguts.ValidHeaderFieldName(name) || isOurs(name)
 			if bad || slices.ContainsFunc(values, func(v string) bool { return !httpguts.ValidHeaderFieldValue(v) }) {
 				t.Fatalf("%q sends %q: %q", text, name, values)
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
@@ -114,12 +113,7 @@ func (e *exchange) connect(ctx context.Context) (net.Conn, error) {
 	if err != nil || e.url.Scheme != "https" {
 		return conn, err
 	}
-	secured := tls.Client(conn, &tls.Config{ServerName: string(e.target.Host), RootCAs: e.roots, NextProtos: []string{"http/1.1"}})
-	if err := secured.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return secured, nil
+	return netguard.Secure(ctx, conn, e.target.Host, e.roots)
 }
 
 // over gives a way to send one request over a connection and no other one.

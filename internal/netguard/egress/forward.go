@@ -134,13 +134,7 @@ func endToEnd(h http.Header) http.Header {
 			h.Del(strings.Trim(name, " \t"))
 		}
 	}
-	maps.DeleteFunc(h, func(name string, _ []string) bool {
-		switch name {
-		case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings":
-			return true
-		}
-		return strings.HasPrefix(name, "Proxy-")
-	})
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return netguard.ForOneHop(name) })
 	return h
 }
 
