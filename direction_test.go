@@ -17,6 +17,9 @@ var leaves = []string{
 	"internal/audit", "internal/config", "internal/content", "internal/dirlock", "internal/droplog", "internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge",
 	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema", "internal/smallfile",
 	"internal/telemetry", "internal/toolcall", "internal/wsedge",
+	"internal/audit", "internal/chunks", "internal/config", "internal/content", "internal/dirlock", "internal/droplog", "internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge",
+	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
+	"internal/telemetry", "internal/toolcall",
 }
 
 // rooms says which rooms the code of a room may import, outermost room first. Every
