@@ -14,12 +14,10 @@ const module = "github.com/durward/durward"
 // leaves stand under every other room and import nothing but each other and the
 // vocabulary.
 var leaves = []string{
-	"internal/audit", "internal/config", "internal/content", "internal/dirlock", "internal/droplog", "internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge",
-	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema", "internal/smallfile",
-	"internal/telemetry", "internal/toolcall", "internal/wsedge",
-	"internal/audit", "internal/chunks", "internal/config", "internal/content", "internal/dirlock", "internal/droplog", "internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge",
-	"internal/jsonrpc", "internal/jsonx", "internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext", "internal/sandbox", "internal/schema",
-	"internal/telemetry", "internal/toolcall",
+	"internal/audit", "internal/chunks", "internal/config", "internal/content", "internal/dirlock", "internal/droplog",
+	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/jsonrpc", "internal/jsonx",
+	"internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext",
+	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/wsedge",
 }
 
 // rooms says which rooms the code of a room may import, outermost room first. Every

@@ -214,4 +214,3 @@ func (r *Ring) advanceLocked(to uint64) {
 	r.read = to
 	r.changeLocked()
 }
-

@@ -52,7 +52,7 @@ func TestTheOldestIsLost(t *testing.T) {
 }
 
 func TestAWriterWaitsForItsReader(t *testing.T) {
-	r := New(Options{Limit: 4, Flow: true})
+	r := New(Options{Limit: 4, Keep: durward.KeepFlow})
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -73,7 +73,7 @@ func TestAWriterWaitsForItsReader(t *testing.T) {
 }
 
 func TestAnAbandonedWriterGoesOn(t *testing.T) {
-	r := New(Options{Limit: 4, Flow: true})
+	r := New(Options{Limit: 4, Keep: durward.KeepFlow})
 	r.Abandon()
 	put(r, "aaaa", "bbbb")
 	if p := page(t, r, 0, 100, 0); text(p) != "bbbb" || p.Lost != 1 {

@@ -4,18 +4,23 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/chunks"
 	"github.com/durward/durward/internal/sandbox"
 )
+
+// chunkBytes is the most that one chunk of output holds.
+const chunkBytes = 8192
 
 // A session is a run that somebody talks to.
 type session struct {
 	run    *run
-	ring   *ring
+	ring   *chunks.Ring
 	cancel context.CancelFunc
 	hurry  func() // may be called again
 
@@ -32,12 +37,14 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
-	ring := newRing(p.grant.Limits.WithDefaults().Output, p.grant.Keep, events)
+	ring := chunks.New(chunks.Options{
+		Limit: max(p.grant.Limits.WithDefaults().Output, chunkBytes), Keep: p.grant.Keep, Events: events,
+	})
 	first := durward.Stdout
 	if p.call.Terminal != nil {
 		first = durward.Terminal
 	}
-	r := &run{prepared: p, interactive: !p.call.NoInput, exit: ring.exited, hurry: make(chan struct{}), sinks: [2]sink{
+	r := &run{prepared: p, interactive: !p.call.NoInput, exit: ring.Exited, hurry: make(chan struct{}), sinks: [2]sink{
 		newDigest(&streamSink{ring: ring, stream: first}), newDigest(&streamSink{ring: ring, stream: durward.Stderr}),
 	}}
 	r.request.Follow, r.request.Outlive = true, p.grant.Keep == durward.KeepStream || p.grant.Keep == durward.KeepAcked
@@ -50,13 +57,13 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &session{run: r, ring: ring, cancel: cancel, hurry: sync.OnceFunc(func() { close(r.hurry) }), writing: make(chan struct{}, 1), done: make(chan struct{})}
-	stop := context.AfterFunc(ctx, ring.abandon) // nobody may be left to read
+	stop := context.AfterFunc(ctx, ring.Abandon) // nobody may be left to read
 	go func() {
 		defer close(s.done)
 		defer cancel()
 		defer stop()
 		s.result, s.err = r.finish(ctx)
-		ring.end()
+		ring.End()
 	}()
 	if len(p.call.Stdin) > 0 {
 		s.writing <- struct{}{} // the first write
@@ -157,11 +164,11 @@ func (s *session) Resize(size durward.WindowSize) error {
 
 // Read gives the chunks behind the cursor.
 func (s *session) Read(ctx context.Context, after uint64, maxBytes int, wait time.Duration) (durward.Page, error) {
-	return s.ring.page(ctx, after, maxBytes, wait)
+	return s.ring.Page(ctx, after, maxBytes, wait)
 }
 
 // Ack says that every chunk up to a number has been taken.
-func (s *session) Ack(seq uint64) { s.ring.ack(seq) }
+func (s *session) Ack(seq uint64) { s.ring.Ack(seq) }
 
 // Cancel begins the end of the command.
 func (s *session) Cancel() { s.cancel() }
@@ -169,7 +176,7 @@ func (s *session) Cancel() { s.cancel() }
 // Kill ends the command without a warning.
 func (s *session) Kill() {
 	s.hurry()
-	if !s.ring.acked { // what was printed before still waits for its reader
+	if s.run.grant.Keep != durward.KeepAcked { // what was printed before still waits for its reader
 		s.cancel()
 	}
 }
@@ -189,4 +196,22 @@ func (s *session) Close() error {
 	s.cancel()
 	<-s.done
 	return nil
+}
+
+// A streamSink feeds one stream of a run into a ring and keeps only the count.
+type streamSink struct {
+	ring   *chunks.Ring
+	stream durward.Stream
+	total  int64
+}
+
+func (s *streamSink) take(p []byte) {
+	s.total += int64(len(p))
+	for part := range slices.Chunk(p, chunkBytes) {
+		s.ring.Put(s.stream, part)
+	}
+}
+
+func (s *streamSink) captured() durward.Capture {
+	return durward.Capture{Total: s.total, Passed: s.total}
 }
