@@ -2,12 +2,10 @@ package file
 
 import (
 	"context"
-	"encoding/base64"
-	"errors"
-	"strings"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/pathguard"
 	"github.com/durward/durward/internal/sandbox/confined"
 )
@@ -66,12 +64,9 @@ func readWriting(spec Spec, c durward.Call) (*writing, error) {
 	return w, err
 }
 
-// decodeBase64 is strict: the standard alphabet, with padding, and nothing else.
+// decodeBase64 gives the data its reason.
 func decodeBase64(data string) ([]byte, error) {
-	content, err := base64.StdEncoding.Strict().DecodeString(data)
-	if err == nil && strings.ContainsAny(data, "\r\n") { // which the decoder passes over
-		err = errors.New("there is a line break in it")
-	}
+	content, err := jsonx.Base64(data)
 	if err != nil {
 		return nil, &durward.Error{Reason: durward.BadBase64, Op: opWrite, Hint: "encode data with the standard alphabet and padding", Err: err}
 	}
