@@ -31,8 +31,8 @@ func parseURL(text string) (*url.URL, error) {
 		return nil, errors.New("the URL holds a space, a backslash or a control character")
 	}
 	u, err := url.Parse(text)
-	if err != nil {
-		return nil, err
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		return nil, failed.Err // without the URL, which may hold secrets
 	}
 	switch {
 	case u.Scheme == "":
