@@ -1,17 +1,14 @@
 package fetch
 
 import (
-	"os"
 	"testing"
 
+	"github.com/durward/durward/internal/core/coretest"
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary play the server of the battery.
 func TestMain(m *testing.M) {
-	if os.Getenv("FETCH_PART") == "server" {
-		serve()
-		return
+	if !coretest.PlayServer() {
+		goleak.VerifyTestMain(m)
 	}
-	goleak.VerifyTestMain(m)
 }

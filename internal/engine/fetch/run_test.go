@@ -377,3 +377,11 @@ func TestTLSKeepsTheName(t *testing.T) {
 		t.Errorf("the server saw %q", s.requests())
 	}
 }
+
+// endless is zeroes without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
