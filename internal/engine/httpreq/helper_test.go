@@ -1,0 +1,168 @@
+package httpreq
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/netguard"
+)
+
+// patience bounds waits that an engine which keeps its rules ends at once.
+const patience = 20 * time.Second
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func engine(t testing.TB, o Options) *Engine {
+	t.Helper()
+	e, err := New(o)
+	must(t, err)
+	return e
+}
+
+// An unasked resolver must not be asked.
+type unasked struct{ testing.TB }
+
+func (u unasked) Lookup(_ context.Context, name netguard.Host) ([]netip.Addr, error) {
+	u.Errorf("%s is looked up", name)
+	return nil, nil
+}
+
+// says makes the input of a call from the members of an object.
+func says(members map[string]any) durward.Call {
+	text, _ := json.Marshal(members) // maps of plain values always have a form
+	return durward.Call{Input: text}
+}
+
+func get(url string) durward.Call { return says(map[string]any{"method": "GET", "url": url}) }
+
+var ample = durward.Grant{Limits: durward.Limits{Output: 128 << 20, OutputHard: durward.Unlimited}}
+
+func do(ctx context.Context, e *Engine, g durward.Grant, c durward.Call) (durward.Result, error) {
+	p, err := e.Prepare(ctx, Tools()[0], c, g)
+	if err != nil {
+		return durward.Result{}, err
+	}
+	defer p.Close()
+	return p.Run(ctx)
+}
+
+// A said answer is an output that was read again.
+type said struct {
+	Status  int     `json:"status"`
+	Headers []field `json:"headers"`
+	Body    []byte  `json:"bodyBase64"`
+}
+
+func read(t testing.TB, output json.RawMessage) said {
+	t.Helper()
+	var s said
+	must(t, json.Unmarshal(output, &s))
+	return s
+}
+
+// answered gives what a call was answered.
+func answered(t testing.TB, e *Engine, c durward.Call) said {
+	t.Helper()
+	r, err := do(t.Context(), e, ample, c)
+	must(t, err)
+	return read(t, r.Output)
+}
+
+// A site is a real server on the loopback address that notes what it is asked.
+type site struct {
+	*httptest.Server
+	mu   sync.Mutex
+	seen []string // guarded by mu; "METHOD path"
+}
+
+func newSite(t testing.TB, handler http.HandlerFunc) *site {
+	t.Helper()
+	s := &site{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.seen = append(s.seen, r.Method+" "+r.URL.String())
+		s.mu.Unlock()
+		handler(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) at() string { return s.Listener.Addr().String() }
+
+func (s *site) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
+// A speaker is a server that says a text to whoever connects, whatever is asked.
+type speaker struct {
+	at    string
+	heard chan string // what was asked first, of each connection
+}
+
+func speak(t testing.TB, text string) *speaker {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	s := &speaker{at: ln.Addr().String(), heard: make(chan string, 16)}
+	var server sync.WaitGroup
+	server.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			asked := make([]byte, 64<<10)
+			n, _ := conn.Read(asked)
+			s.heard <- string(asked[:n])
+			_, _ = conn.Write([]byte(text))
+			conn.Close()
+		}
+	})
+	t.Cleanup(func() {
+		ln.Close()
+		server.Wait()
+	})
+	return s
+}
+
+// A sentry listens where nobody may come, and fails the test when somebody did.
+func sentry(t testing.TB, address string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", address)
+	must(t, err)
+	t.Cleanup(func() {
+		defer ln.Close()
+		own, err := net.Dial("tcp", ln.Addr().String()) // what is accepted first came first
+		must(t, err)
+		defer own.Close()
+		first, err := ln.Accept()
+		must(t, err)
+		defer first.Close()
+		if first.RemoteAddr().String() != own.LocalAddr().String() {
+			t.Errorf("somebody connected to %s", ln.Addr())
+		}
+	})
+	return ln.Addr().String()
+}
+
+func base64of(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+func words(line string) []string { return strings.Fields(line) }
