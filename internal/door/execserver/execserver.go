@@ -28,6 +28,9 @@ import (
 // Name is the door's name in calls and records.
 const Name = "exec-server"
 
+// GraceByClient is the Grace by which a client says whether its session outlives a connection.
+const GraceByClient time.Duration = -1
+
 const (
 	// usualGrace is how long a session of a client that asked to resume waits for it.
 	usualGrace = time.Minute
@@ -62,7 +65,7 @@ type Options struct {
 	Info protocol.EnvironmentInfo
 	// Environ is the environment that envPolicy begins with, "NAME=value".
 	Environ []string
-	// Grace is how long a session waits for a new connection. Negative means that of a
+	// Grace is how long a session waits for a new connection. GraceByClient means that of a
 	// client which sent resumeSessionId, even as null, waits for a minute, and others end
 	// with their connection.
 	Grace time.Duration

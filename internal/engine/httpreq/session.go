@@ -31,7 +31,7 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &session{
-		ring:   chunks.New(chunks.Options{Limit: max(p.limits.Output, chunkBytes), Flow: p.keep == durward.KeepFlow, Events: events}),
+		ring:   chunks.New(chunks.Options{Limit: max(p.limits.Output, chunkBytes), Keep: p.keep, Events: events}),
 		cancel: cancel, done: make(chan struct{}),
 	}
 	stop := context.AfterFunc(ctx, s.ring.Abandon) // nobody may be left to read
@@ -90,6 +90,12 @@ func (s *session) Read(ctx context.Context, after uint64, maxBytes int, wait tim
 
 // Cancel breaks the connection.
 func (s *session) Cancel() { s.cancel() }
+
+// Ack says that every chunk up to a number has been taken.
+func (s *session) Ack(seq uint64) { s.ring.Ack(seq) }
+
+// Kill ends the request as Cancel does.
+func (s *session) Kill() { s.cancel() }
 
 // Wait blocks until the answer is there or given up, and nothing is open.
 func (s *session) Wait(ctx context.Context) (durward.Result, error) {

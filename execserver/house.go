@@ -1,0 +1,97 @@
+package execserver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	door "github.com/durward/durward/internal/door/execserver"
+	"github.com/durward/durward/internal/engine/httpreq"
+	"github.com/durward/durward/internal/engine/process"
+	"github.com/durward/durward/internal/sandbox/confined"
+)
+
+const (
+	// mostCalls bounds the calls at once, of which each process is one for as long as it lives.
+	mostCalls = 8192
+	// processEngine carries out process/start.
+	processEngine = "process"
+)
+
+// A house is a runtime with all that stands behind it.
+type house struct {
+	*core.Runtime
+	keeper   *confined.Keeper
+	programs *process.Engine
+}
+
+func build(o Options) (*house, error) {
+	requests, err := httpreq.New(httpreq.Options{Allow: o.AllowNet})
+	if err != nil {
+		return nil, err
+	}
+	h := &house{keeper: confined.New(), programs: process.New(process.Options{Warm: true})}
+	h.Runtime, err = core.New(core.Options{
+		Source: catalogue(), Policy: stub{}, Recorder: o.Recorder, MaxConcurrent: mostCalls, MaxQueue: -1,
+		Engines: map[string]core.Engine{processEngine: h.programs, "httpreq": requests},
+	})
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+type stub struct{}
+
+func (stub) Decide(c durward.Call, t durward.Tool) durward.Decision {
+	unlimited := durward.Limits{
+		Wall: -1, CPU: -1, Memory: -1, AddressSpace: -1, Pids: -1, OpenFiles: -1, FileSize: -1, Tmp: -1, Stdin: -1,
+		Output: 1 << 20, OutputHard: -1,
+	}
+	keep := durward.KeepStream
+	if c.Ask.Lossless {
+		keep = durward.KeepAcked
+	}
+	env := c.Env
+	if env == nil && t.ID == "process/start" {
+		env = map[string]string{}
+	}
+	return durward.Decision{Allow: true, Rule: "default", Grant: durward.Grant{
+		Mode: durward.DangerFullAccess, Level: durward.LevelNone, Identity: durward.Identity{Keep: true}, Env: env,
+		Network: durward.Network{Mode: durward.NetFull}, Limits: unlimited, Keep: keep,
+	}}
+}
+
+// catalogue lists what clients can ask for.
+func catalogue() core.Catalogue {
+	tools := append(httpreq.Tools(), durward.Tool{
+		ID: "process/start", Title: "start a process", Doc: "Starts a program, and lets it go on.", Engine: processEngine,
+		Effect: durward.Effect{Destructive: true, OpenWorld: true},
+	})
+	slices.SortFunc(tools, func(a, b durward.Tool) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return tools
+}
+
+// door makes the door of the house for one transport.
+func (h *house) door(surface string, o Options) (*door.Server, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	return door.New(door.Options{
+		Runtime: h.Runtime, Surface: surface, Info: machineInfo(dir, o.Version), Environ: os.Environ(), Dir: dir, TmpDir: os.TempDir(),
+		Grace: graceOf(o.SessionGrace), Limits: door.Limits{Processes: o.Processes, Requests: o.Requests}, Logger: o.Logger,
+	})
+}
+
+// close waits for the calls in flight and frees everything.
+func (h *house) close() error {
+	if h.Runtime != nil {
+		h.Shutdown(context.Background())
+	}
+	return errors.Join(h.programs.Close(), h.keeper.Close())
+}
