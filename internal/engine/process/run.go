@@ -23,6 +23,9 @@ const (
 	// drainTime bounds the wait for streams that somebody holds open although the
 	// tree should be dead.
 	drainTime = 200 * time.Millisecond
+	// settleTime bounds the wait for what a terminal has still to show when the main process
+	// has ended and others have it open.
+	settleTime = 20 * time.Millisecond
 	// meterEvery is the time between two looks at what a tree uses.
 	meterEvery = 50 * time.Millisecond
 )
@@ -51,7 +54,11 @@ type run struct {
 	silent chan struct{}
 	hurry  chan struct{} // closed when there is no time for TERM; may be nil
 
-	ends    []*os.File // our ends of the output
+	ends []*os.File // our ends of the output
+	// caughtUp are closed, one for each end, when all is taken that was printed before the
+	// main process ended.
+	caughtUp []chan struct{}
+
 	readers sync.WaitGroup
 	hard    *budget      // bytes the command may produce
 	kept    *budget      // bytes of both streams before the call is refused
@@ -118,8 +125,12 @@ func (r *run) follow() {
 	open.Store(int32(len(r.ends)))
 	silent := make(chan struct{})
 	for i, f := range r.ends {
+		caughtUp := make(chan struct{})
+		r.caughtUp = append(r.caughtUp, caughtUp)
+		tell := sync.OnceFunc(func() { close(caughtUp) })
 		r.readers.Go(func() {
-			r.read(f, r.sinks[i])
+			r.read(f, r.sinks[i], tell)
+			tell()
 			if open.Add(-1) == 0 {
 				close(silent)
 			}
@@ -141,51 +152,76 @@ func limitOr(n int64) int64 {
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // read takes a stream to its end, whatever is kept of it, so that the command never
-// waits for us; the hard cap ends the command instead.
-func (r *run) read(f *os.File, s sink) {
+// waits for us; the hard cap ends the command instead. caughtUp is called when all is taken
+// that was there when somebody set a deadline.
+func (r *run) read(f *os.File, s sink, caughtUp func()) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
 	for !r.draining.Load() {
 		n, err := f.Read(buf[:])
 		r.took(s, buf[:n])
-		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		switch {
+		case err == nil:
+		case !errors.Is(err, os.ErrDeadlineExceeded) || !r.catchUp(f, s, buf[:]):
 			return
+		default:
+			caughtUp()
 		}
 	}
 	// The tree is dead. What it printed is there to be read; what comes later is from
 	// somebody else, to whom the descriptor was given. The deadline that is to wake us may
 	// only now be set: it ends no read here.
 	if r.call.Terminal != nil {
-		r.drainTerminal(f, s, buf[:])
+		r.drainTerminal(f, s, buf[:], drainTime)
 		return
 	}
+	r.drainPipe(f, s, buf[:])
+}
+
+// drainPipe takes what is in a pipe now. It reports false where that has ended.
+func (r *run) drainPipe(f *os.File, s sink, buf []byte) bool {
 	for left := pending(f); left > 0; {
 		if f.SetReadDeadline(time.Time{}) != nil {
-			return
+			return false
 		}
 		n, err := f.Read(buf[:min(left, len(buf))])
 		r.took(s, buf[:n])
 		if left -= n; err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return
+			return false
 		}
 	}
+	return true
+}
+
+// catchUp takes what the main process has printed, once that has ended, and lets later reads
+// wait again. It reports false where nothing can follow.
+func (r *run) catchUp(f *os.File, s sink, buf []byte) bool {
+	open := true
+	if r.call.Terminal != nil {
+		open = r.drainTerminal(f, s, buf, settleTime)
+	} else {
+		open = r.drainPipe(f, s, buf)
+	}
+	return f.SetReadDeadline(time.Time{}) == nil && open
 }
 
 // drainTerminal reads until the terminal says that nobody has it open, and waits for
-// that no longer than drainTime in all. Time that a slow reader takes does not count.
-func (r *run) drainTerminal(f *os.File, s sink, buf []byte) {
-	for left := drainTime; left > 0; {
+// that no longer than left in all. Time that a slow reader takes does not count. It reports
+// false where nobody has it open.
+func (r *run) drainTerminal(f *os.File, s sink, buf []byte, left time.Duration) bool {
+	for left > 0 {
 		began := time.Now()
 		if f.SetReadDeadline(began.Add(left)) != nil {
-			return
+			return false
 		}
 		n, err := f.Read(buf)
 		left -= time.Since(began)
 		r.took(s, buf[:n])
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // took counts and keeps what was read.
@@ -383,7 +419,8 @@ func (r *run) stopped(why error) error {
 	return why
 }
 
-// tellExit tells how the main process ended, once, and does not wait for whoever hears it.
+// tellExit tells how the main process ended, once and behind what it has printed. It does not
+// wait for whoever hears it.
 func (r *run) tellExit() {
 	tell, exit := r.exit, r.proc.Exit()
 	if tell == nil || exit.Err != nil {
@@ -394,7 +431,15 @@ func (r *run) tellExit() {
 	if exit.Status.Signaled() {
 		code = 128 + int(exit.Status.Signal())
 	}
-	r.readers.Go(func() { tell(code) })
+	for _, f := range r.ends {
+		_ = f.SetReadDeadline(time.Now()) // wakes its reader
+	}
+	r.readers.Go(func() {
+		for _, caughtUp := range r.caughtUp {
+			<-caughtUp
+		}
+		tell(code)
+	})
 }
 
 // ended says why the time of a call is over.
