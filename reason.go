@@ -36,6 +36,7 @@ const (
 	BadOffset        Reason = "badOffset"
 	BadLength        Reason = "badLength"
 	BadTimeout       Reason = "badTimeout"
+	OutOfRange       Reason = "outOfRange"
 )
 
 // Policy.
@@ -101,6 +102,14 @@ const (
 	PathElsewhere     Reason = "pathElsewhere"
 	// DotDotInMissingPath is of a path in which ".." follows what does not exist.
 	DotDotInMissingPath Reason = "dotDotInMissingPath"
+	IsDirectory         Reason = "isDirectory"
+	DirectoryNotEmpty   Reason = "directoryNotEmpty"
+	// NeedsRecursive is of a directory that is to be copied with all beneath it, unasked.
+	NeedsRecursive Reason = "needsRecursive"
+	IntoItself     Reason = "intoItself"
+	HandleUnknown  Reason = "handleUnknown"
+	// HandleOtherWay is of a handle for reading that is written to, or the other way round.
+	HandleOtherWay Reason = "handleOtherWay"
 )
 
 // Network.
@@ -188,6 +197,7 @@ var reasonTable = []reasonRow{
 	{BadOffset, Invalid, "DWD-CALL-027", "the offset is no integer from 0"},
 	{BadLength, Invalid, "DWD-CALL-028", "the length is no integer from 0"},
 	{BadTimeout, Invalid, "DWD-CALL-029", "the time limit is not a whole number of milliseconds from 1"},
+	{OutOfRange, Invalid, "DWD-CALL-030", "a number is out of its range"},
 
 	{PolicyInvalid, Invalid, "DWD-POLICY-001", "the policy is invalid"},
 	{LimitDenied, Denied, "DWD-POLICY-002", "the request asks for more than the policy's limit"},
@@ -240,6 +250,12 @@ var reasonTable = []reasonRow{
 	{DotDotInMissingPath, Invalid, "DWD-FS-026", "a .. stands behind what does not exist"},
 	{BadPath, Invalid, "DWD-FS-027", "the path is malformed"},
 	{PathElsewhere, Invalid, "DWD-FS-028", "the path is on another host"},
+	{IsDirectory, Invalid, "DWD-FS-029", "it is a directory"},
+	{DirectoryNotEmpty, Conflict, "DWD-FS-030", "the directory is not empty"},
+	{NeedsRecursive, Invalid, "DWD-FS-031", "a directory is copied only with recursive"},
+	{IntoItself, Invalid, "DWD-FS-032", "a directory cannot be copied into itself"},
+	{HandleUnknown, NotFound, "DWD-FS-033", "no file is open under that handle"},
+	{HandleOtherWay, Invalid, "DWD-FS-034", "the handle was opened for the other use"},
 
 	{BadHost, Invalid, "DWD-NET-001", "the host is not in its canonical form"},
 	{HostDenied, Denied, "DWD-NET-002", "the host or port is not allowed"},
