@@ -23,7 +23,12 @@ func (j judge) admit(p fsroot.Place) error {
 	if err != nil {
 		return untold(j.op, err)
 	}
-	steps := j.steps(l)
+	return j.verdict(l, j.to)
+}
+
+// verdict says whether the grant takes back a place whose whereabouts are known.
+func (j judge) verdict(l *lineage, to access) error {
+	steps := j.steps(l, to)
 	var all standing
 	for _, stands := range steps {
 		all |= stands
@@ -31,7 +36,7 @@ func (j judge) admit(p fsroot.Place) error {
 	switch {
 	case all&denied != 0 || j.terms.patterns.Match(l.path(len(l.names))):
 		return refused(j.op, durward.OutsideRoot, "filesystem.deny", "use another path; the policy denies this one")
-	case j.to == reading:
+	case to == reading:
 		return nil
 	case all&protected != 0:
 		return refused(j.op, durward.FilePermission, "filesystem.protect", "write elsewhere; the policy protects this path")
@@ -43,7 +48,7 @@ func (j judge) admit(p fsroot.Place) error {
 
 // steps gives what is said of the root, of each directory on the way down, and of the place
 // itself: by the path that it has now, or because it is what stands or stood at another.
-func (j judge) steps(l *lineage) []standing {
+func (j judge) steps(l *lineage, to access) []standing {
 	steps := make([]standing, len(l.names)+1)
 	for i := range steps {
 		steps[i] = j.terms.said[l.path(i)]
@@ -51,7 +56,7 @@ func (j judge) steps(l *lineage) []standing {
 			continue // it is still to be made
 		}
 		for _, n := range j.noted {
-			steps[i] |= n.stands[l.ids[i]] | n.absent(l.ids[i], l.names[i:], j.to)
+			steps[i] |= n.stands[l.ids[i]] | n.absent(l.ids[i], l.names[i:], to)
 		}
 	}
 	return steps

@@ -118,6 +118,15 @@ func (p *pool) admission(ctx context.Context, op string, to access) (admission, 
 	if !p.terms.judged(to) {
 		return nil, nil
 	}
+	j, err := p.judge(ctx, op, to)
+	if err != nil {
+		return nil, err
+	}
+	return j.admit, nil
+}
+
+// judge gives who judges the places of one operation.
+func (p *pool) judge(ctx context.Context, op string, to access) (*judge, error) {
 	first, err := p.noteFirst()
 	if err != nil {
 		return nil, err
@@ -129,7 +138,7 @@ func (p *pool) admission(ctx context.Context, op string, to access) (admission, 
 	if err := p.terms.search(ctx, op, now); err != nil {
 		return nil, err
 	}
-	return judge{op: op, to: to, terms: p.terms, noted: [2]*noted{first, now}}.admit, nil
+	return &judge{op: op, to: to, terms: p.terms, noted: [2]*noted{first, now}}, nil
 }
 
 // noteFirst notes what stands at the paths of the terms, once.
