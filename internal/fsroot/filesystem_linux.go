@@ -93,6 +93,13 @@ func filesystemOf(fd int) (filesystem, error) {
 	return classOf(uint32(st.Type), func() (mount, error) { return mountOf(fd) }), nil
 }
 
+// IsInterface reports whether what is open is an interface of the kernel in the form of files:
+// in /proc, /sys and the like.
+func IsInterface(fd int) (bool, error) {
+	kind, err := filesystemOf(fd)
+	return kind == special, err
+}
+
 // judgeMount asks the table of the rules about a file that the kernel's word lets pass. What
 // the table does not tell is not let pass.
 func judgeMount(fd int, rules Rules) error {

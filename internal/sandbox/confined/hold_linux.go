@@ -20,6 +20,10 @@ func (h *Hold) note(ctx context.Context, to access) (err error) {
 	return err
 }
 
+// Judges reports whether anything may be refused beneath a place that was not. If not, what
+// lies beneath it need not be shown.
+func (h *Hold) Judges() bool { return h.judge != nil }
+
 // Reads refuses what was opened, perhaps as a place only, unless it may be read.
 func (h *Hold) Reads(fd int) error {
 	l, err := h.find(fsroot.Place{FD: fd})

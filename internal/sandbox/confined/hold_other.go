@@ -11,6 +11,9 @@ type judging = *terms
 
 func (*Hold) note(context.Context, access) error { return nil }
 
+// Judges reports that nothing is refused.
+func (*Hold) Judges() bool { return false }
+
 // Reads refuses nothing.
 func (*Hold) Reads(int) error { return nil }
 

@@ -1,0 +1,128 @@
+package hostfs
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward"
+)
+
+type createInput struct {
+	Path      *string `json:"path"`
+	Recursive *bool   `json:"recursive"`
+}
+
+// createDirectory makes a directory and, if asked, those that are missing around it.
+func (r *request) createDirectory(ctx context.Context) (*work, error) {
+	var in createInput
+	if err := r.read(&in); err != nil {
+		return nil, err
+	}
+	n, err := r.name("path", in.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.begin(ctx, true); err != nil {
+		return nil, err
+	}
+	p, err := r.spot(ctx, n, false)
+	if err != nil {
+		return nil, err
+	}
+	recursive := orTrue(in.Recursive)
+	if err := r.judgeDirectory(p, recursive); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return r.ready(func(ctx context.Context, _ *work) (durward.Result, error) {
+		err := r.hold.Do(ctx, func() error {
+			if p.at != nothing {
+				return nil // it is there
+			}
+			return r.failed(n, r.makeDirectories(p, recursive))
+		})
+		if err != nil {
+			return durward.Result{}, err
+		}
+		return r.empty(), nil
+	}, p), nil
+}
+
+func (r *request) judgeDirectory(p *place, recursive bool) error {
+	if p.at != nothing {
+		return r.judgeThere(p, recursive)
+	}
+	if err := r.hold.Makes(p.dir, p.names...); err != nil {
+		return r.failed(p.named, err)
+	}
+	if p.err != unix.ENOENT || len(p.names) > 1 && !recursive {
+		return r.unreached(p)
+	}
+	return r.noInterface(p.named, p.dir)
+}
+
+// judgeThere judges a directory that is there already, which is good if that was asked for.
+// A link to one is as good.
+func (r *request) judgeThere(p *place, recursive bool) error {
+	at := p.at
+	if p.isLink() {
+		fd, err := openat(unix.AT_FDCWD, p.path, asPlace|unix.O_DIRECTORY)
+		if err != nil {
+			return r.refuse(durward.FileExists, p.named)
+		}
+		defer unix.Close(fd)
+		at = fd
+	}
+	if r.hold.Reads(p.at) != nil || r.hold.Reads(at) != nil {
+		return r.refuse(durward.OutsideRoot, p.named)
+	}
+	if !recursive || !p.isDir() && !p.isLink() {
+		return r.refuse(durward.FileExists, p.named)
+	}
+	return nil
+}
+
+// makeDirectories makes the names of a place, each in the one before. If it fails it takes
+// away those that it has made, unless somebody has used them.
+func (r *request) makeDirectories(p *place, recursive bool) (err error) {
+	if err := r.hold.Makes(p.dir, p.names...); err != nil {
+		return err
+	}
+	var made []*written
+	dir, err := unix.FcntlInt(uintptr(p.dir), unix.F_DUPFD_CLOEXEC, 0)
+	defer func() {
+		if dir != nothing {
+			unix.Close(dir)
+		}
+		for i := len(made) - 1; i >= 0; i-- {
+			if err != nil {
+				unix.Unlinkat(made[i].dir, made[i].name, unix.AT_REMOVEDIR)
+			}
+			unix.Close(made[i].dir)
+		}
+	}()
+	for _, name := range p.names {
+		if err != nil {
+			return err
+		}
+		err = unix.Mkdirat(dir, name, 0o777)
+		ours := err == nil
+		if err == unix.EEXIST && recursive {
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		in := dir
+		if dir, err = openat(in, name, asPlace|unix.O_DIRECTORY|unix.O_NOFOLLOW); err != nil {
+			err = unix.EEXIST // what is there is no directory
+		}
+		if ours {
+			made = append(made, &written{dir: in, name: name})
+		} else {
+			unix.Close(in)
+		}
+	}
+	return err
+}
