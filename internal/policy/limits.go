@@ -49,7 +49,8 @@ func exceeds(a, b int64) bool {
 	return a > b
 }
 
-func narrowLimits(a, b durward.Limits) durward.Limits {
+// NarrowLimits gives the stricter value of each limit.
+func NarrowLimits(a, b durward.Limits) durward.Limits {
 	for _, row := range limitRows {
 		if into, other := row.of(&a), row.of(&b); exceeds(*into, *other) {
 			*into = *other

@@ -96,7 +96,7 @@ func narrowGrant(a, b durward.Grant) durward.Grant {
 	g.PrivateDir = sorted(a.PrivateDir, b.PrivateDir)
 	g.Env = narrowEnv(a.Env, b.Env, g.PrivateDir)
 	g.Identity = narrowIdentity(a.Identity, b.Identity)
-	g.Limits = narrowLimits(a.Limits, b.Limits)
+	g.Limits = NarrowLimits(a.Limits, b.Limits)
 	normalise(&g)
 	return g
 }

@@ -63,6 +63,13 @@ func (p *Policy) Keep(keep durward.Keep) *Policy {
 	return q.sealed()
 }
 
+// Limit gives the policy with other limits.
+func (p *Policy) Limit(l durward.Limits) *Policy {
+	q := *p
+	q.grant.Limits = l.WithDefaults()
+	return q.sealed()
+}
+
 // sealed computes the hash of a policy that has been put together.
 func (p Policy) sealed() *Policy {
 	p.hash = p.digest()
