@@ -41,16 +41,20 @@ func (h *held) grant() durward.Grant {
 // A lookup is a question to the machine with its answer.
 type lookup struct {
 	path     string
-	git      bool     // whether the question was for the directories of git
-	physical string   // where the path led
-	missing  bool     // whether there was nothing
+	git      bool   // whether the question was for the directories of git
+	physical string // where the path led
+	missing  bool   // whether there was nothing
+	mark     policy.Mark
 	dirs     []string // of git
 }
 
 // same reports whether the machine still gives the same answer.
 func (l lookup) same(host policy.Host) bool {
-	if l.git {
+	switch {
+	case l.git:
 		return slices.Equal(host.GitDirs(l.path), l.dirs)
+	case host.Mark != nil:
+		return host.Mark(l.path) == l.mark
 	}
 	physical, err := host.Resolve(l.path)
 	return physical == l.physical && errors.Is(err, fs.ErrNotExist) == l.missing
@@ -68,9 +72,14 @@ func watched(host policy.Host, seen *[]lookup) policy.Host {
 		if a, ok := known[path]; ok {
 			return a.physical, a.err
 		}
+		l := lookup{path: path}
+		if host.Mark != nil {
+			l.mark = host.Mark(path) // first: what comes between the two is noticed
+		}
 		physical, err := resolve(path)
 		known[path] = answer{physical, err}
-		*seen = append(*seen, lookup{path: path, physical: physical, missing: errors.Is(err, fs.ErrNotExist)})
+		l.physical, l.missing = physical, errors.Is(err, fs.ErrNotExist)
+		*seen = append(*seen, l)
 		return physical, err
 	}
 	if gitDirs != nil {

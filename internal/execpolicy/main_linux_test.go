@@ -8,13 +8,19 @@ import (
 	"testing"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/door/execserver/object"
 	"github.com/durward/durward/internal/engine/process"
 	"github.com/durward/durward/internal/execpolicy"
 	"github.com/durward/durward/internal/machine"
 )
 
-func must(t *testing.T, err error) {
+var (
+	_ core.Policy  = (*execpolicy.Policy)(nil)
+	_ core.Locator = (*execpolicy.Policy)(nil)
+)
+
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -23,13 +29,13 @@ func must(t *testing.T, err error) {
 
 // A world is a directory with a workspace in it and other things around that.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	top    string
 	engine *process.Engine
 }
 
 // newWorld makes ws with a .git, a file and a link that leads out, and out with a secret.
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)

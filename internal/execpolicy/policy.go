@@ -20,7 +20,6 @@ import (
 	"slices"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/policy"
 )
 
@@ -51,11 +50,6 @@ type Policy struct {
 	require []durward.Requirement
 	known   cache
 }
-
-var (
-	_ core.Policy  = (*Policy)(nil)
-	_ core.Locator = (*Policy)(nil)
-)
 
 // New makes a Policy. The error has reason PolicyInvalid and names the flag at fault.
 func New(o Options) (*Policy, error) {

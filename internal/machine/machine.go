@@ -13,7 +13,7 @@ import (
 // Host gives what compiling a policy asks for: physical paths and the directories of
 // git, looked up when they are asked for. The rest is the caller's to fill in.
 func Host(workspace string) policy.Host {
-	return policy.Host{Workspace: workspace, Resolve: physical, GitDirs: gitDirs}
+	return policy.Host{Workspace: workspace, Resolve: physical, Mark: mark, GitDirs: gitDirs}
 }
 
 // gitDirs follows the ".git" file of a work tree, "gitdir: PATH", to its directory and

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward/internal/policy"
 )
 
 // physical gives the physical path of an existing one, by asking the kernel where it led:
@@ -26,4 +28,17 @@ func physical(path string) (string, error) {
 		return found, nil
 	}
 	return filepath.EvalSymlinks(path)
+}
+
+// mark tells what stands at a path, by one call.
+func mark(path string) policy.Mark {
+	var st unix.Stat_t
+	switch err := unix.Stat(path, &st); err := err.(type) {
+	case nil:
+		return policy.Mark{Device: st.Dev, Inode: st.Ino}
+	case unix.Errno:
+		return policy.Mark{Why: uint64(err)}
+	default:
+		return policy.Mark{Why: uint64(unix.EINVAL)}
+	}
 }

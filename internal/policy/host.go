@@ -15,6 +15,8 @@ type Host struct {
 	// links. Its error is fs.ErrNotExist, wrapped or not, when the path does not exist,
 	// and another one when a file stands where a directory would have to be.
 	Resolve func(path string) (string, error)
+	// Mark tells what stands at a path. Nil means that it is not known; then Resolve is asked.
+	Mark func(path string) Mark
 	// GitDirs gives the directories that a ".git" file in dir leads to: that of the work
 	// tree and the common one. Nil or no result means that there is no such file.
 	GitDirs func(dir string) []string
@@ -22,6 +24,14 @@ type Host struct {
 	Own []string
 	// Hidden lists what no command is to see, whatever the policy lets it read.
 	Hidden []string
+}
+
+// A Mark tells what stands at the end of a path: while it is the same, the path leads where
+// it did, or to the same thing by another way.
+type Mark struct {
+	Device, Inode uint64
+	// Why is zero where something stands there, or else the number of the error.
+	Why uint64
 }
 
 func (h Host) goos() string {
