@@ -1,9 +1,11 @@
 package httpreq
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -114,7 +116,7 @@ func (s *site) requests() []string {
 // A speaker is a server that says a text to whoever connects, whatever is asked.
 type speaker struct {
 	at    string
-	heard chan string // what was asked first, of each connection
+	heard chan string // what was asked, of each connection
 }
 
 func speak(t testing.TB, text string) *speaker {
@@ -129,10 +131,12 @@ func speak(t testing.TB, text string) *speaker {
 			if err != nil {
 				return
 			}
-			asked := make([]byte, 64<<10)
-			n, _ := conn.Read(asked)
-			s.heard <- string(asked[:n])
-			_, _ = conn.Write([]byte(text))
+			var asked strings.Builder
+			if request, err := http.ReadRequest(bufio.NewReader(io.TeeReader(conn, &asked))); err == nil {
+				_, _ = io.Copy(io.Discard, request.Body)
+			}
+			s.heard <- asked.String()
+			_, _ = io.WriteString(conn, text)
 			conn.Close()
 		}
 	})
@@ -164,5 +168,3 @@ func sentry(t testing.TB, address string) string {
 }
 
 func base64of(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
-
-func words(line string) []string { return strings.Fields(line) }

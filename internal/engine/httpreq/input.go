@@ -93,7 +93,11 @@ func requestOf(in input) (request, error) {
 // A text that is no such URL has reason BadCall. A host that different programs read
 // differently has HostDenied: nobody can have named it.
 func place(text string) (*url.URL, netguard.Target, error) {
-	u, err := netguard.ParseURL(text)
+	_, err := netguard.ParseURL(text)
+	if err != nil {
+		return nil, netguard.Target{}, badCall(err)
+	}
+	u, err := netguard.ParseURL(escaped(text))
 	switch {
 	case err != nil:
 	case !netguard.IsHTTP(u):

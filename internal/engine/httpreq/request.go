@@ -31,7 +31,7 @@ func (r request) isFor(host string) bool {
 // line.
 func (r request) head() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", r.method, visible(r.url.RequestURI()), r.url.Host)
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", r.method, r.url.RequestURI(), r.url.Host)
 	for _, f := range r.fields {
 		fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
 	}
@@ -42,11 +42,13 @@ func (r request) head() []byte {
 	return b.Bytes()
 }
 
-// visible writes what is no visible ASCII character as a URL does.
-func visible(s string) string {
+// escaped writes what stands in no URL as a URL does. Where something is left to escape,
+// net/url writes all of a path anew, and what was escaped in it may come to mean another
+// thing.
+func escaped(url string) string {
 	var b strings.Builder
-	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c >= 0x7f {
+	for i := range len(url) {
+		if c := url[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
 			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteByte(c)
@@ -78,7 +80,7 @@ func (r request) redirected(a *answer) (next request, ok bool, err error) {
 // resolve reads a place that may be given from where the request went. What a server says is
 // no fault of the call.
 func (r request) resolve(location string) (*url.URL, netguard.Target, error) {
-	to, err := r.url.Parse(location)
+	to, err := r.url.Parse(escaped(location))
 	if err != nil {
 		return nil, netguard.Target{}, leadsNowhere(errors.New("the Location is no URL"))
 	}
