@@ -23,7 +23,8 @@ type Result struct {
 	// Report says what was enforced; nil for tools that neither run a process nor confine
 	// their work with files.
 	Report *Report
-	// Network says where a command went that has an allowlist; nil for all others.
+	// Network says where a command that has an allowlist or a caller's request went; nil
+	// for all others.
 	Network *Traffic
 	// Changes are what a command wrote to a copy; nil unless its grant has copy-on-write.
 	// Who gets the result closes them.

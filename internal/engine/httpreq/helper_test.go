@@ -121,9 +121,23 @@ type speaker struct {
 
 func speak(t testing.TB, text string) *speaker {
 	t.Helper()
+	s := &speaker{heard: make(chan string, 16)}
+	s.at = serve(t, func(conn net.Conn) {
+		var asked strings.Builder
+		if request, err := http.ReadRequest(bufio.NewReader(io.TeeReader(conn, &asked))); err == nil {
+			_, _ = io.Copy(io.Discard, request.Body)
+		}
+		s.heard <- asked.String()
+		_, _ = io.WriteString(conn, text)
+	})
+	return s
+}
+
+// serve gives the address of a server that handles one connection after the other.
+func serve(t testing.TB, handle func(net.Conn)) string {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	s := &speaker{at: ln.Addr().String(), heard: make(chan string, 16)}
 	var server sync.WaitGroup
 	server.Go(func() {
 		for {
@@ -131,12 +145,7 @@ func speak(t testing.TB, text string) *speaker {
 			if err != nil {
 				return
 			}
-			var asked strings.Builder
-			if request, err := http.ReadRequest(bufio.NewReader(io.TeeReader(conn, &asked))); err == nil {
-				_, _ = io.Copy(io.Discard, request.Body)
-			}
-			s.heard <- asked.String()
-			_, _ = io.WriteString(conn, text)
+			handle(conn)
 			conn.Close()
 		}
 	})
@@ -144,7 +153,7 @@ func speak(t testing.TB, text string) *speaker {
 		ln.Close()
 		server.Wait()
 	})
-	return s
+	return ln.Addr().String()
 }
 
 // A sentry listens where nobody may come, and fails the test when somebody did.

@@ -95,6 +95,15 @@ func TestRedirectsAreJudged(t *testing.T) {
 	}
 }
 
+func TestRedirectsStayWithinTheGrant(t *testing.T) {
+	here, there := newSite(t, hop), newSite(t, hop)
+	e := engine(t, Options{Allow: []string{here.at(), there.at()}})
+	g := durward.Grant{Network: durward.Network{Mode: durward.NetAllowlist, Allow: []string{here.at()}}}
+	if _, err := do(t.Context(), e, g, get(here.URL+"/hop/302?"+there.URL)); durward.ReasonOf(err) != durward.HostDenied || len(there.requests()) != 0 {
+		t.Errorf("%v, and %q came", err, there.requests())
+	}
+}
+
 func TestTheRefusedHopIsTold(t *testing.T) {
 	s := newSite(t, hop)
 	r, err := do(t.Context(), engine(t, Options{Allow: []string{s.at()}}), ample, get(s.URL+"/hop/307?http://10.0.0.1:81/"))

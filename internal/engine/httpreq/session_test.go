@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/durward/durward"
@@ -161,34 +160,22 @@ func TestAStreamOverTheHardLimit(t *testing.T) {
 	}
 }
 
-// A source sends without an end, and tells how much it got rid of when the other side is
-// gone.
+// A source sends without an end, and tells how much it got rid of when the other side is gone.
 func source(t testing.TB) (at string, sent <-chan int) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
 	total := make(chan int, 1)
-	var server sync.WaitGroup
-	server.Go(func() {
-		conn, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
+	return serve(t, func(conn net.Conn) {
 		_, _ = conn.Read(make([]byte, 4096))
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-		for n, piece := 0, bytes.Repeat([]byte("x"), 4096); ; n += len(piece) {
+		n, piece := 0, bytes.Repeat([]byte("x"), 4096)
+		for {
 			if _, err := conn.Write(piece); err != nil {
-				total <- n
-				return
+				break
 			}
+			n += len(piece)
 		}
-	})
-	t.Cleanup(func() {
-		ln.Close()
-		server.Wait()
-	})
-	return ln.Addr().String(), total
+		total <- n
+	}), total
 }
 
 // Who does not take a chunk keeps more from being read, and a cancelled stream breaks its

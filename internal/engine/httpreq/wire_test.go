@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/durward/durward"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http/httpguts"
 )
 
 const empty = "HTTP/1.1 204 No Content\r\n\r\n"
@@ -150,26 +150,15 @@ func TestNobodyListens(t *testing.T) {
 
 // A server that answers and reads no more of the request is heard all the same.
 func TestAnAnswerBeforeTheBodyIsSent(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close()
 	done := make(chan struct{})
-	var server sync.WaitGroup
-	defer server.Wait()
-	defer close(done)
-	server.Go(func() {
-		conn, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
+	at := serve(t, func(conn net.Conn) {
 		_, _ = conn.Read(make([]byte, 1))
 		_, _ = io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
 		<-done
 	})
-	at := ln.Addr().String()
+	defer close(done)
 	got := answered(t, engine(t, Options{Allow: []string{at}}), says(map[string]any{
-		"method": "POST", "url": "http://" + at, "bodyBase64": base64of(strings.Repeat("x", 16<<20)),
+		"method": "POST", "url": "http://" + at, "bodyBase64": base64of(strings.Repeat("x", 6<<20)),
 	}))
 	if got.Status != 413 || string(got.Body) != "no" {
 		t.Errorf("%d %q", got.Status, got.Body)
@@ -201,4 +190,33 @@ func TestTLS(t *testing.T) {
 			t.Errorf("nobody vouches for it: %v", err)
 		}
 	}
+}
+
+// FuzzAnswer asks of what any server says that it is refused, or given in a form that its
+// parts can stand in.
+func FuzzAnswer(f *testing.F) {
+	for _, text := range []string{
+		"HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 100 \r\n\r\nHTTP/1.0 404\nA:b\n\nx", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+		"HTTP/1.1 101 x\r\n\r\n", "HTTP/1.1 204 x\r\n : \r\n\r\n",
+	} {
+		f.Add(text, "GET")
+	}
+	f.Fuzz(func(t *testing.T, text, method string) {
+		a, err := readAnswer(strings.NewReader(text), method)
+		if err != nil {
+			return
+		}
+		if a.status < 200 || a.status > 999 {
+			t.Fatalf("%q has status %d", text, a.status)
+		}
+		for _, h := range a.fields {
+			if !httpguts.ValidHeaderFieldName(h.Name) || h.Name != strings.ToLower(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {
+				t.Fatalf("%q has %q: %q", text, h.Name, h.Value)
+			}
+		}
+		body, _ := io.ReadAll(a.body)
+		if len(body) > len(text) || len(body) > 0 && method == "HEAD" {
+			t.Fatalf("%q gives %d bytes to %s", text, len(body), method)
+		}
+	})
 }
