@@ -2,7 +2,6 @@ package wsedge
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,21 +33,17 @@ type keeper struct {
 const patience = 2
 
 func (k *keeper) start(s *socket, every time.Duration) {
-	k.mu.Lock()
+	k.mu.Lock() // which the first tick takes
 	defer k.mu.Unlock()
 	k.s, k.every = s, every
-	if !k.stopped {
-		k.timer = time.AfterFunc(every, k.tick)
-	}
+	k.timer = time.AfterFunc(every, k.tick)
 }
 
 func (k *keeper) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.stopped = true
-	if k.timer != nil {
-		k.timer.Stop()
-	}
+	k.timer.Stop()
 }
 
 // tick ends the connection or sends a ping.
@@ -119,7 +114,7 @@ func (k *keeper) due() (first byte, payload []byte) {
 	defer k.mu.Unlock()
 	switch {
 	case k.pong != nil:
-		payload, k.pong = slices.Clip(k.pong), nil
+		payload, k.pong = k.pong, nil
 		return framePong, payload
 	case k.ping:
 		k.ping = false

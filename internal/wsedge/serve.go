@@ -89,8 +89,8 @@ func (d *door) open(w http.ResponseWriter, r *http.Request) {
 		httpedge.WriteError(w, r, err)
 		return
 	}
-	ctx, cancel := context.WithCancel(d.ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(d.ctx)
+	defer cancel(errEnded)
 	s, err := accept(w, r, caller, d.options, cancel)
 	if err != nil {
 		d.options.Logger.Debug("no connection", "remote", r.RemoteAddr, "error", err)

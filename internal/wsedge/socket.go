@@ -41,19 +41,23 @@ type socket struct {
 	remote   string
 
 	// turn is held by whoever writes, from the first byte of a frame to its last.
-	turn   chan struct{}
-	head   [10]byte    // guarded by turn
-	parts  [2][]byte   // guarded by turn
-	rest   net.Buffers // guarded by turn
+	turn  chan struct{}
+	head  [10]byte    // guarded by turn
+	parts [2][]byte   // guarded by turn
+	rest  net.Buffers // guarded by turn
+
+	failed bool // a read did; for whoever reads
 	closed chan struct{}
 	close  func() error
-
 	keeper keeper
 }
 
-// accept makes a WebSocket of a request. Whatever it says is answered. cancel is called
-// when the connection ends.
-func accept(w http.ResponseWriter, r *http.Request, caller durward.Caller, o Options, cancel func()) (*socket, error) {
+// errEnded is why the context of a connection ends that ended first.
+var errEnded = errors.New("the connection ended")
+
+// accept makes a WebSocket of a request. Whatever it says is answered. cancel ends the
+// context of the connection.
+func accept(w http.ResponseWriter, r *http.Request, caller durward.Caller, o Options, cancel context.CancelCauseFunc) (*socket, error) {
 	s := &socket{
 		caller: caller, remote: r.RemoteAddr,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
@@ -77,7 +81,7 @@ func accept(w http.ResponseWriter, r *http.Request, caller durward.Caller, o Opt
 type hijacker struct {
 	http.ResponseWriter
 	s      *socket
-	cancel func()
+	cancel context.CancelCauseFunc
 }
 
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -87,7 +91,7 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	h.s.close = sync.OnceValue(func() error {
 		close(h.s.closed)
-		h.cancel()
+		h.cancel(errEnded)
 		h.s.keeper.stop()
 		return c.Close()
 	})
@@ -100,6 +104,11 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Read gives the next message.
 func (s *socket) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case <-s.closed:
+		return nil, io.EOF
+	default:
+	}
 	defer context.AfterFunc(ctx, s.cut)()
 	s.keeper.reading.Store(true)
 	defer s.keeper.reading.Store(false)
@@ -109,7 +118,7 @@ func (s *socket) Read(ctx context.Context) ([]byte, error) {
 	}
 	s.cut()
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errEnded):
 		return nil, ctx.Err()
 	case isGone(err):
 		return nil, io.EOF
@@ -124,10 +133,15 @@ func (s *socket) next() ([]byte, error) {
 		return nil, err
 	}
 	message, err := readAll(r)
-	if err == nil && !utf8.Valid(message) {
-		err = errors.New("a message that is not UTF-8")
+	switch {
+	case err != nil:
+		return nil, err
+	case s.failed: // to the library the end of the stream is that of a message, too
+		return nil, io.ErrUnexpectedEOF
+	case !utf8.Valid(message):
+		return nil, errors.New("a message that is not UTF-8")
 	}
-	return message, err
+	return message, nil
 }
 
 // readAll is io.ReadAll, but that it makes room for more of a message only when there is
@@ -161,6 +175,9 @@ func (s *socket) Write(ctx context.Context, message []byte) error {
 		return err
 	}
 	defer s.leave()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	defer context.AfterFunc(ctx, s.cut)() // half a message leaves no place for another
 	err := s.send(frameText, message)
 	s.keeper.wrote.Store(true)
@@ -241,6 +258,7 @@ func (w wire) Read(p []byte) (int, error) {
 		w.s.keeper.heard.Store(true)
 		w.s.keeper.wrote.Store(false)
 	}
+	w.s.failed = w.s.failed || err != nil
 	return n, err
 }
 
