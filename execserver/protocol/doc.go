@@ -32,7 +32,6 @@
 //	durwardList                durward/process/list
 //	durwardLimits              durward.limits of initialize
 //	durwardFlow                durward.flow of process/start, durward/process/ack
-//	durwardExitSeq             durward.exitSeq of a process/read result
 //
 // # Flow: output of which nothing is lost
 //
@@ -66,7 +65,8 @@
 // process/read for what comes after the last number it has, until the answer meets the
 // notifications that arrive meanwhile. Whatever it sees twice it knows by its number.
 //
-// durward.exitSeq of a process/read result is the number that the exit took, present
-// when the process exited. It tells a reader who missed the notification that a hole in
-// the numbers is the exit, and not lost output.
+// Holes in the numbers tell the client what is lost, flow or not, if it reads without
+// maxBytes: the server drops the oldest, so what is missing before the first chunk of an
+// answer is gone, and a number missing behind it is the exit or the close. For that the
+// members of an answer have to be of one moment.
 package protocol

@@ -82,18 +82,12 @@ type ReadResult struct {
 	Chunks []Chunk `json:"chunks"`
 	// NextSeq is one more than the last chunk's number in an answer that MaxBytes cut
 	// short, else the next number that the process has not used.
-	NextSeq       uint64      `json:"nextSeq"`
-	Exited        bool        `json:"exited"`
-	ExitCode      *int        `json:"exitCode"`
-	Closed        bool        `json:"closed"`
-	Failure       *string     `json:"failure"`
-	SandboxDenied bool        `json:"sandboxDenied" wire:"optional"`
-	Durward       *ReadExtras `json:"durward,omitempty"`
-}
-
-// ReadExtras are durward's own members of a [ReadResult].
-type ReadExtras struct {
-	ExitSeq *uint64 `json:"exitSeq,omitempty"` // the number that the exit took
+	NextSeq       uint64  `json:"nextSeq"`
+	Exited        bool    `json:"exited"`
+	ExitCode      *int    `json:"exitCode"`
+	Closed        bool    `json:"closed"`
+	Failure       *string `json:"failure"`
+	SandboxDenied bool    `json:"sandboxDenied" wire:"optional"`
 }
 
 // A Chunk is a piece of output.

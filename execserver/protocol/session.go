@@ -93,7 +93,6 @@ type Capabilities struct {
 	DurwardList           bool `json:"durwardList,omitempty"`
 	DurwardLimits         bool `json:"durwardLimits,omitempty"`
 	DurwardFlow           bool `json:"durwardFlow,omitempty"`
-	DurwardExitSeq        bool `json:"durwardExitSeq,omitempty"`
 }
 
 // EnvironmentStatusResult is that of [EnvironmentStatus].
