@@ -42,7 +42,8 @@
 //   - The client acknowledges what it has taken, by the notification
 //     durward/process/ack with a sequence number: everything up to it is done with.
 //     At the start that number is 0. It never goes down: a lower one changes nothing,
-//     and neither does one that was not given out yet or an unknown process.
+//     and neither does one that was not given out yet or an unknown process. [AckAll]
+//     gives flow up: from then on the process is as one that was started without.
 //   - Nothing else acknowledges: not that a notification was sent, not that a
 //     process/read was answered, whatever its afterSeq. An answer can be lost on its way.
 //   - A chunk that is not acknowledged is never dropped. Acknowledged ones stay readable

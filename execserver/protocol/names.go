@@ -65,6 +65,8 @@ const (
 	FlowBytes = 1 << 20
 	// FlowChunks is how many chunks of it may be.
 	FlowChunks = 50_000
+	// AckAll acknowledges everything that a process puts out, now and later.
+	AckAll = 1<<64 - 1
 	// MaxBlock is the most that one fs/readBlock asks for.
 	MaxBlock = 1 << 20
 	// MaxMessage is the size from which on a server refuses a message, in bytes.
