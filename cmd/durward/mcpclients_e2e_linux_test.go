@@ -48,7 +48,7 @@ type clientKind struct {
 
 // What people use as clients lists the tools and calls them, in each era that it speaks.
 func TestRealClientsUseTheTools(t *testing.T) {
-	program, packages := buildProgram(t), installPackages(t)
+	program, packages := buildProgram(t), installClients(t)
 	for _, kind := range slices.Concat(commandLineClients(packages), libraryClients(t, packages)) {
 		t.Run(kind.name, func(t *testing.T) {
 			kind.speaksItsEra(t, newEstate(t, program))

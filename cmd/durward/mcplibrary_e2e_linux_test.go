@@ -193,7 +193,7 @@ func (c *conversation) close(t *testing.T) {
 // of the command is left.
 func TestRealClientsFollowACommand(t *testing.T) {
 	program := buildProgram(t)
-	for _, kind := range libraryClients(t, installPackages(t)) {
+	for _, kind := range libraryClients(t, installClients(t)) {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel() // a server waits for seconds before it ends what runs
 			kind.follows(t, newEstate(t, program), func(e estate, v visitor, c *conversation) {

@@ -13,27 +13,34 @@ import (
 	"testing"
 )
 
-// npmPackages is a folder with the packages of testdata/clients, a node among them: not every
-// system's own is new enough.
+// npmPackages is a folder with the packages that a folder of testdata lists.
 type npmPackages string
 
-// installPackages gets the packages into the user's cache, once for each lock. Another run may
-// do so at the same time: the folder is there as a whole or not at all.
-func installPackages(t *testing.T) npmPackages {
+// installClients gets the clients of MCP, and a node for them: not every system's own is new
+// enough.
+func installClients(t *testing.T) npmPackages {
+	t.Helper()
+	return installPackages(t, "clients", npmPackages.node)
+}
+
+// installPackages gets the packages of a set into the user's cache, once for each lock. Another
+// run may do so at the same time: the folder is there as a whole or not at all. One program of
+// theirs is for one kind of machine, and npm goes on without it if it cannot have it.
+func installPackages(t *testing.T, set string, program func(npmPackages) string) npmPackages {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, lock := textOf(t, "testdata/clients/package.json"), textOf(t, "testdata/clients/package-lock.json")
-	folder := filepath.Join(cache, "durward", fmt.Sprintf("clients-%.8x", sha256.Sum256([]byte(lock))))
+	list, lock := textOf(t, "testdata/"+set+"/package.json"), textOf(t, "testdata/"+set+"/package-lock.json")
+	folder := filepath.Join(cache, "durward", fmt.Sprintf("%s-%.8x", set, sha256.Sum256([]byte(lock))))
 	if _, err := os.Stat(folder); err == nil {
 		return npmPackages(folder)
 	}
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	work, err := os.MkdirTemp(filepath.Dir(folder), "clients-")
+	work, err := os.MkdirTemp(filepath.Dir(folder), set+"-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +48,7 @@ func installPackages(t *testing.T) npmPackages {
 	plant(t, filepath.Join(work, "package.json"), list)
 	plant(t, filepath.Join(work, "package-lock.json"), lock)
 	command(t, nil, "npm", "ci", "--prefix", work, "--ignore-scripts", "--no-audit", "--no-fund")
-	command(t, nil, npmPackages(work).node(), "--version") // npm goes on without it if it cannot have it
+	command(t, []string{"HOME=" + work}, program(npmPackages(work)), "--version")
 	if err := os.Rename(work, folder); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)
 	}
@@ -55,4 +62,10 @@ func (n npmPackages) path(name string) string { return filepath.Join(string(n), 
 func (n npmPackages) node() string {
 	machine := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	return n.path("node-linux-" + machine + "/bin/node")
+}
+
+// codex is the program itself, without the script that looks for it.
+func (n npmPackages) codex() string {
+	machine := map[string]struct{ npm, rust string }{"amd64": {"x64", "x86_64"}, "arm64": {"arm64", "aarch64"}}[runtime.GOARCH]
+	return n.path("@openai/codex-linux-" + machine.npm + "/vendor/" + machine.rust + "-unknown-linux-musl/bin/codex")
 }
