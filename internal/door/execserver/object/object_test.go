@@ -138,6 +138,7 @@ func TestWhatObjectsAskFor(t *testing.T) {
 		{"none is deny", entries(`{"path":{"type":"path","path":"/a"},"access":"none","missing_path_behavior":null}`), forFile, lines("read-only none", "deny /a")},
 		{"a pattern", entries(glob("/a/**/*.env")), forFile, lines("read-only none", "deny / :: a/**/*.env")},
 		{"a pattern of the workspace", entries(glob("./**//[!a].env"), `"workspaceRoots":["/w[1]","/v"]`), forFile, lines("read-only none", "deny /w[1] :: **/[^a].env", "deny /v :: **/[^a].env")},
+		{"a pattern of the workspace as codex writes it", entries(glob("codex-project-roots://**/*.env"), `"workspaceRoots":["/w","/v"]`), forFile, lines("read-only none", "deny /w :: **/*.env", "deny /v :: **/*.env")},
 		{"a pattern without wildcards", entries(glob("secret/x")), forFile, lines("read-only none", "deny /srv/secret/x")},
 		{"the same root named twice", entries(kind(`"project_roots"`, "read"), `"workspaceRoots":["/a","/a/","/b"],"policyContext":{"workspaceRoots":["/b","/a"]}`), forFile, lines("read-only none", "read /a", "read /b")},
 	} {
@@ -255,6 +256,8 @@ func TestWhatIsRefused(t *testing.T) {
 		{"a pattern with half of two stars", entries(glob("/a/b**")), durward.WrongType},
 		{"a pattern of nothing", entries(glob("/")), durward.WrongType},
 		{"a pattern as a URI", entries(glob("file:///a/*")), durward.WrongType},
+		{"a pattern of something unknown", entries(glob("codex-homes://*.env"), `"workspaceRoots":["/w"]`), durward.WrongType},
+		{"a pattern of the workspace that is absolute", entries(glob("codex-project-roots:///a/*"), `"workspaceRoots":["/w"]`), durward.WrongType},
 		{"too many entries", entries(strings.TrimSuffix(strings.Repeat(kind(`"root"`, "read")+",", 1025), ",")), durward.WrongType},
 		{"too many entries by roots", entries(strings.TrimSuffix(strings.Repeat(kind(`"project_roots"`, "read")+",", 600), ","), `"workspaceRoots":["/a","/b"]`), durward.WrongType},
 	} {

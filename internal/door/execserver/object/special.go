@@ -84,6 +84,9 @@ func (r *reader) temporary(e durward.Entry) error {
 	return err
 }
 
+// ofRoots is what codex begins a pattern with that begins at each root of the workspace.
+const ofRoots = "codex-project-roots://"
+
 // pattern takes back what a pattern matches. One that is not absolute begins at each root of
 // the workspace.
 func (r *reader) pattern(e durward.Entry, pattern *string) error {
@@ -94,14 +97,17 @@ func (r *reader) pattern(e durward.Entry, pattern *string) error {
 	case e.Access != durward.AccessDeny:
 		return wrong(inEntries+".access", "a pattern can only deny")
 	}
-	text, bases := *pattern, []string{"/"}
-	if !strings.HasPrefix(text, "/") {
-		bases = r.roots
+	text, named := strings.CutPrefix(*pattern, ofRoots)
+	bases, absolute := r.roots, strings.HasPrefix(text, "/")
+	if absolute {
+		bases = []string{"/"}
 	}
 	glob, err := globOf(text)
 	switch {
 	case err != "":
 		return wrong(member, "%s", err)
+	case named && absolute:
+		return wrong(member, "it begins at the workspace and is absolute")
 	case len(bases) == 0:
 		return missing("sandbox.workspaceRoots")
 	}
@@ -143,7 +149,7 @@ func globOf(text string) (glob, wrong string) {
 		return "", "it has more than 4096 bytes"
 	case len(names) == 0:
 		return "", "it matches no name"
-	case strings.HasPrefix(text, "file:"):
+	case strings.HasPrefix(text, "file:"), strings.Contains(text, "://"):
 		return "", "it is a URI"
 	}
 	return strings.Join(names, "/"), ""
