@@ -47,7 +47,7 @@ unit: ## the tests, with the race detector
 	$(GO) test -race ./...
 
 vectors: ## the vectors of the contracts, counted
-	@$(GO) test -run Vectors -v ./internal/source/pages ./internal/mcppolicy ./internal/engine/file | sed -n 's/.*_test.go:[0-9]*: \(.* vectors.*\)/\1/p'
+	@$(GO) test -run Vectors -v ./internal/source/pages ./internal/mcppolicy ./internal/engine/file ./execserver | sed -nE 's/.*_test.go:[0-9]*: (.*[0-9] (vectors|cases).*)/\1/p'
 
 abuse: ## hostile commands, and many at once
 	$(if $(call tagged,abuse),$(GO) test -race -tags abuse $(call tagged,abuse))
