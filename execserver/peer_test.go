@@ -275,7 +275,7 @@ type start struct {
 func sh(id, script string, args ...any) start {
 	return start{
 		ProcessID: id, Argv: []string{"/bin/sh", "-c", fmt.Sprintf(script, args...)},
-		Cwd: "/", Env: map[string]string{"PATH": "/usr/bin:/bin"},
+		Cwd: "file:///", Env: map[string]string{"PATH": "/usr/bin:/bin"},
 	}
 }
 
@@ -289,7 +289,11 @@ func (p *peer) starts(s start) {
 func (p *peer) writes(id, text string) {
 	p.t.Helper()
 	var result struct{ Status string }
-	p.result(p.ask("process/write", map[string]any{"processId": id, "chunk": []byte(text)}), &result)
+	p.mu.Lock()
+	p.last++
+	once := fmt.Sprint(p.last)
+	p.mu.Unlock()
+	p.result(p.ask("process/write", map[string]any{"processId": id, "chunk": []byte(text), "writeId": once}), &result)
 	if result.Status != "accepted" {
 		p.t.Errorf("writing to %s: %s", id, result.Status)
 	}
