@@ -58,7 +58,10 @@ func serveWith(t testing.TB, program string, flags ...string) *server {
 	s := &server{t: t, dir: openDir(t), said: new(noted), ended: make(chan struct{})}
 	s.cmd = exec.Command(program, append([]string{"exec-server", "--listen", "ws://127.0.0.1:0"}, flags...)...)
 	s.cmd.Stderr = s.said
-	s.cmd.Env = append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(s.dir, "state"), "GORACE=atexit_sleep_ms=0")
+	tmp := filepath.Join(s.dir, "tmp")
+	must(t, os.Mkdir(tmp, 0o700))
+	must(t, os.Chmod(tmp, 0o777|os.ModeSticky))
+	s.cmd.Env = append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(s.dir, "state"), "TMPDIR="+tmp, "GORACE=atexit_sleep_ms=0")
 	out, err := s.cmd.StdoutPipe()
 	must(t, err)
 	must(t, s.cmd.Start())
