@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"testing"
 )
 
 // A marker is a number of seconds that nobody else sleeps: it finds the processes of one
@@ -46,13 +45,3 @@ sleep %[1]s & kill -STOP $!
 
 // escaped is the number of processes that escapees starts.
 const escaped = 6
-
-func touch(t testing.TB, dir, name string) {
-	t.Helper()
-	must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
-}
-
-func exists(dir, name string) bool {
-	_, err := os.Lstat(filepath.Join(dir, name))
-	return err == nil
-}

@@ -137,3 +137,13 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 		}
 	}
 }
+
+func touch(t testing.TB, dir, name string) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
+}
