@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -284,30 +285,51 @@ func halfConnections(t *testing.T, s *watched) {
 	}
 }
 
-// requestsWithoutEnd sends requests and reads no answer, until no more are taken. What is
-// answered then is what was asked.
+// requestsWithoutEnd sends requests and reads no answer until no more are taken. Then each of
+// them is answered.
 func requestsWithoutEnd(t *testing.T, s *watched) {
-	for _, request := range []string{
-		`{"id":%d,"method":"process/terminate","params":{"processId":"x"}}`,
-		`{"id":%d,"method":"fs/readFile","params":{"path":"/proc/self/maps"}}`,
-		`{"id":%d,"method":"fs/getMetadata","params":{"path":"/"}}`,
-		`{"id":%d,"method":"fs/readDirectory","params":{"path":"/usr/bin"}}`,
-		`{"id":%d,"method":"environment/info"}`,
-		`{"id":%d,"method":"nobody/knows"}`,
-		`%d{`,
+	for _, test := range []struct {
+		request string
+		count   int
+	}{
+		{`{"id":%d,"method":"process/terminate","params":{"processId":"x"}}`, 50_000},
+		{`{"id":%d,"method":"fs/readFile","params":{"path":"/proc/self/maps"}}`, 2_000},
+		{`{"id":%d,"method":"fs/getMetadata","params":{"path":"/"}}`, 50_000},
+		{`{"id":%d,"method":"fs/readDirectory","params":{"path":"/usr/bin"}}`, 500},
+		{`{"id":%d,"method":"environment/info"}`, 50_000},
 	} {
 		c := rawDial(t, s.url)
 		before := s.resident()
-		sent := 0
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		for ctx.Err() == nil {
-			if c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, request, sent)) == nil {
-				sent++
+		var sent atomic.Int64
+		done := make(chan error, 1)
+		go func() {
+			var err error
+			for i := 0; i < test.count && err == nil; i++ {
+				err = c.say(fmt.Sprintf(test.request, i))
+				sent.Add(1)
 			}
-		}
-		cancel()
+			done <- err
+		}()
+		last, same := int64(0), 0
+		within(t, patience, "no more are taken", func() bool {
+			now := sent.Load()
+			if same++; now != last {
+				last, same = now, 0
+			}
+			return same == 100 || now == int64(test.count)
+		})
 		s.grew(before, 40_000_000)
-		t.Logf("%d times %s: +%.1f MB", sent, request, float64(s.resident()-before)/1e6)
+		answered := make(map[string]bool)
+		for range test.count {
+			m, err := c.next()
+			must(t, err)
+			answered[fmt.Sprint(m.ID)] = true
+		}
+		if len(answered) != test.count {
+			t.Errorf("%d of %d are answered: %s", len(answered), test.count, test.request)
+		}
+		must(t, <-done)
+		s.grew(before, 40_000_000)
 		_ = c.CloseNow()
 	}
 }
@@ -328,7 +350,6 @@ func writesWithoutEnd(t *testing.T, s *watched) {
 		}
 		cancel()
 		s.grew(before, 40_000_000)
-		t.Logf("%d writes of 64 KiB: +%.1f MB", sent, float64(s.resident()-before)/1e6)
 		_ = c.CloseNow()
 	}
 }
