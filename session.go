@@ -24,6 +24,7 @@ type Session interface {
 	Read(ctx context.Context, after uint64, maxBytes int, wait time.Duration) (Page, error)
 	// Ack says that every chunk up to a number has been taken, where the grant keeps what is
 	// not ([KeepAcked]); a number that was given out, and that is higher than the last one.
+	// math.MaxUint64 has nothing be kept any more that is not taken.
 	Ack(seq uint64)
 	// Cancel begins the end of the call: TERM, the grace, KILL. It does not wait.
 	Cancel()

@@ -52,6 +52,9 @@ type Options struct {
 	// place. One of the two is required.
 	StateDir string
 	Recorder Recorder
+	// Own lists absolute paths that are the embedding program's own, like its configuration:
+	// what is confined cannot write them.
+	Own []string
 	// Version is told to clients.
 	Version string
 	// Started, if set, is told the URL with the port that was bound, before anybody is

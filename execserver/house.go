@@ -10,8 +10,11 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	door "github.com/durward/durward/internal/door/execserver"
+	"github.com/durward/durward/internal/engine/hostfs"
 	"github.com/durward/durward/internal/engine/httpreq"
 	"github.com/durward/durward/internal/engine/process"
+	"github.com/durward/durward/internal/execpolicy"
+	"github.com/durward/durward/internal/machine"
 	"github.com/durward/durward/internal/sandbox/confined"
 )
 
@@ -27,6 +30,7 @@ type house struct {
 	*core.Runtime
 	keeper   *confined.Keeper
 	programs *process.Engine
+	files    *hostfs.Engine
 }
 
 func build(o Options) (*house, error) {
@@ -34,10 +38,15 @@ func build(o Options) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
+	policy, err := policyOf(o)
+	if err != nil {
+		return nil, err
+	}
 	h := &house{keeper: confined.New(), programs: process.New(process.Options{Warm: true})}
+	h.files = hostfs.New(h.keeper)
 	h.Runtime, err = core.New(core.Options{
-		Source: catalogue(), Policy: stub{}, Recorder: o.Recorder, MaxConcurrent: mostCalls, MaxQueue: -1,
-		Engines: map[string]core.Engine{processEngine: h.programs, "httpreq": requests},
+		Source: catalogue(), Policy: policy, Recorder: o.Recorder, MaxConcurrent: mostCalls, MaxQueue: -1,
+		Engines: map[string]core.Engine{processEngine: h.programs, httpreq.Name: requests, hostfs.Name: h.files},
 	})
 	if err != nil {
 		return nil, errors.Join(err, h.close())
@@ -45,30 +54,23 @@ func build(o Options) (*house, error) {
 	return h, nil
 }
 
-type stub struct{}
-
-func (stub) Decide(c durward.Call, t durward.Tool) durward.Decision {
-	unlimited := durward.Limits{
-		Wall: -1, CPU: -1, Memory: -1, AddressSpace: -1, Pids: -1, OpenFiles: -1, FileSize: -1, Tmp: -1, Stdin: -1,
-		Output: 1 << 20, OutputHard: -1,
+// policyOf gives the operator's ceiling.
+func policyOf(o Options) (*execpolicy.Policy, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
 	}
-	keep := durward.KeepStream
-	if c.Ask.Lossless {
-		keep = durward.KeepAcked
+	host := machine.Host("")
+	host.Own = append(host.Own, o.Own...)
+	if o.StateDir != "" {
+		host.Own = append(host.Own, o.StateDir)
 	}
-	env := c.Env
-	if env == nil && t.ID == "process/start" {
-		env = map[string]string{}
-	}
-	return durward.Decision{Allow: true, Rule: "default", Grant: durward.Grant{
-		Mode: durward.DangerFullAccess, Level: durward.LevelNone, Identity: durward.Identity{Keep: true}, Env: env,
-		Network: durward.Network{Mode: durward.NetFull}, Limits: unlimited, Keep: keep,
-	}}
+	return execpolicy.New(execpolicy.Options{Host: host, Dir: dir, Sandbox: o.Sandbox, Root: o.Root, Limits: o.Limits})
 }
 
 // catalogue lists what clients can ask for.
 func catalogue() core.Catalogue {
-	tools := append(httpreq.Tools(), durward.Tool{
+	tools := append(slices.Concat(httpreq.Tools(), hostfs.Tools()), durward.Tool{
 		ID: "process/start", Title: "start a process", Doc: "Starts a program, and lets it go on.", Engine: processEngine,
 		Effect: durward.Effect{Destructive: true, OpenWorld: true},
 	})
@@ -93,5 +95,5 @@ func (h *house) close() error {
 	if h.Runtime != nil {
 		h.Shutdown(context.Background())
 	}
-	return errors.Join(h.programs.Close(), h.keeper.Close())
+	return errors.Join(h.programs.Close(), h.files.Close(), h.keeper.Close())
 }

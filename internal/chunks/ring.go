@@ -3,6 +3,7 @@ package chunks
 
 import (
 	"context"
+	"math"
 	"sort"
 	"sync"
 	"time"
@@ -190,8 +191,13 @@ func (r *Ring) missingLocked(after, before uint64) uint64 {
 	return missing
 }
 
-// Ack notes that everything up to a number that was given out needs not be kept.
+// Ack notes that everything up to a number that was given out needs not be kept. The highest
+// number there is means that nothing needs to be.
 func (r *Ring) Ack(seq uint64) {
+	if seq == math.MaxUint64 {
+		r.Abandon()
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if seq <= r.last {

@@ -132,7 +132,7 @@ func New(o Options) (*Server, error) {
 func capabilities(c protocol.Capabilities) protocol.Capabilities {
 	c.FSWatchMissing, c.SandboxedFileStreaming, c.FileWriteStreaming = true, true, true
 	c.DurwardResize, c.DurwardCloseStdin, c.DurwardTerminateGrace = true, true, true
-	c.DurwardList, c.DurwardLimits, c.DurwardFlow, c.DurwardExitSeq = true, true, true, true
+	c.DurwardList, c.DurwardLimits, c.DurwardFlow = true, true, true
 	return c
 }
 

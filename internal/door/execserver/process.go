@@ -232,7 +232,6 @@ func (p *process) answer(page durward.Page) protocol.ReadResult {
 	}
 	if page.Exit != nil {
 		r.Exited, r.ExitCode = true, &page.Exit.Code
-		r.Durward = &protocol.ReadExtras{ExitSeq: &page.Exit.Seq}
 		r.SandboxDenied = p.confined && page.Exit.Code != 0 && p.denial.seen
 	}
 	return r

@@ -39,6 +39,9 @@ import (
 	"github.com/durward/durward/internal/netguard"
 )
 
+// Name is what tools of the engine name it by.
+const Name = "httpreq"
+
 // Tool is the one tool of the engine.
 const Tool durward.ToolID = "http/request"
 
@@ -46,7 +49,7 @@ const Tool durward.ToolID = "http/request"
 func Tools() []durward.Tool {
 	return []durward.Tool{{
 		ID: Tool, Title: "HTTP request", Doc: "Sends an HTTP request to a host that the operator named.",
-		Effect: durward.Effect{OpenWorld: true}, Engine: "httpreq",
+		Effect: durward.Effect{OpenWorld: true}, Engine: Name,
 	}}
 }
 
