@@ -1,7 +1,8 @@
 // Package process carries out calls that run a command on this machine.
 //
 // A tool of this engine reads Argv: the program and its arguments, without a shell.
-// The program is looked up in the PATH of the grant, unless the tool is a [Spec]; the
+// The program, or what the call names in its place, is looked up in the PATH of the grant,
+// unless the tool is a [Spec]; the
 // command runs in the call's directory, entered by descriptor, under the plan of package
 // sandbox.
 package process
@@ -122,6 +123,8 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 	p := &prepared{engine: e, call: c, program: c.Argv[0], grant: g, host: e.host()}
 	if s, ok := t.Spec.(Spec); ok {
 		p.program = s.Program()
+	} else if c.Program != "" {
+		p.program = c.Program
 	}
 	if err := p.open(ctx); err != nil {
 		return nil, errors.Join(err, p.Close())
