@@ -1,9 +1,11 @@
 package execpolicy_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/execpolicy"
 )
 
@@ -32,6 +34,88 @@ func TestWhatAConfinementHolds(t *testing.T) {
 			}
 			if confined := tt.object != disabled && tt.object != `null`; confined == (w.holds("out/n.txt") != "") {
 				t.Errorf("outside stands %q", w.holds("out/n.txt"))
+			}
+		})
+	}
+}
+
+// entry writes one entry of an object.
+func entry(access, path string) string {
+	return `{"path":{"type":"path","path":"` + path + `"},"access":"` + access + `"}`
+}
+
+func denyGlob(pattern string) string {
+	return `{"path":{"type":"glob_pattern","pattern":"` + pattern + `"},"access":"deny"}`
+}
+
+// holding gives an object with the files of the system and some entries.
+func holding(entries ...string) string {
+	all := append([]string{`{"path":{"type":"special","value":{"kind":"minimal"}},"access":"read"}`}, entries...)
+	return `{"permissions":{"type":"managed","file_system":{"type":"restricted","entries":[` + strings.Join(all, ",") + `]},"network":"restricted"},"windowsSandboxLevel":"disabled","cwd":"$T/ws"}`
+}
+
+// TestTheMostSpecificEntryWins tries entries within entries.
+func TestTheMostSpecificEntryWins(t *testing.T) {
+	const try = `for f in a.txt sub/b.txt sub/deep/c.txt; do cat $f >/dev/null && printf r || printf -; echo x >> $f && printf w || printf -; echo; done`
+	for _, tt := range []struct {
+		name    string
+		entries []string
+		want    string
+	}{
+		{"write", []string{entry("write", "$T/ws")}, "rw rw rw"},
+		{"read in write", []string{entry("write", "$T/ws"), entry("read", "$T/ws/sub")}, "rw r- r-"},
+		{"write in read", []string{entry("read", "$T/ws"), entry("write", "$T/ws/sub")}, "r- rw rw"},
+		{"write in read in write", []string{entry("write", "$T/ws"), entry("read", "$T/ws/sub"), entry("write", "$T/ws/sub/deep")}, "rw r- rw"},
+		{"deny in write", []string{entry("write", "$T/ws"), entry("deny", "$T/ws/sub")}, "rw -- --"},
+		{"deny in read in write", []string{entry("write", "$T/ws"), entry("read", "$T/ws/sub"), entry("deny", "$T/ws/sub/deep")}, "rw r- --"},
+		{"deny over read and write", []string{entry("write", "$T/ws"), entry("write", "$T/ws/sub"), entry("read", "$T/ws/sub"), entry("none", "$T/ws/sub")}, "rw -- --"},
+		{"write over read", []string{entry("read", "$T/ws"), entry("write", "$T/ws"), entry("read", "$T/ws")}, "rw rw rw"},
+		{"a denied directory around what is given", []string{entry("deny", "$T"), entry("write", "$T/ws")}, "rw rw rw"},
+		{"everything denied around what is given", []string{`{"path":{"type":"special","value":{"kind":"root"}},"access":"deny"}`, entry("write", "$T/ws")}, "rw rw rw"},
+		{"a pattern", []string{entry("write", "$T/ws"), denyGlob("**/[!a].txt")}, "rw -- --"},
+		{"dots in a path", []string{entry("write", "$T/out/../ws/./sub/..")}, "rw rw rw"},
+		{"a link to the workspace", []string{entry("write", "$T/link")}, "rw rw rw"},
+		{"a denied link", []string{entry("write", "$T/ws"), entry("deny", "$T/link/sub")}, "rw -- --"},
+		{"a missing path", []string{entry("write", "$T/ws"), entry("write", "$T/none"), entry("read", "$T/none/x")}, "rw rw rw"},
+		{"a path below a file", []string{entry("write", "$T/ws"), entry("write", "$T/ws/a.txt/x"), entry("read", "$T/ws/a.txt/y")}, "rw rw rw"},
+		{"what a command has for itself", []string{entry("write", "$T/ws"), entry("write", "/dev/shm"), entry("read", "/proc/1"), entry("write", "/proc/sys")}, "rw rw rw"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			must(t, os.MkdirAll(w.at("ws/sub/deep"), 0o777))
+			must(t, os.WriteFile(w.at("ws/sub/deep/c.txt"), nil, 0o666))
+			must(t, os.Symlink("ws", w.at("link")))
+			w.ofUser()
+			e := w.run(w.policy(execpolicy.Options{}), w.call(holding(tt.entries...), "ws", "exec 2>/dev/null; "+try))
+			if got := strings.Join(strings.Fields(e.out), " "); got != tt.want || e.err != nil {
+				t.Errorf("%q, %v; want %q", got, e.err, tt.want)
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeHeldIsRefused names the member that asks for it.
+func TestWhatCannotBeHeldIsRefused(t *testing.T) {
+	const entries = "sandbox.permissions.file_system.entries"
+	for _, tt := range []struct {
+		name, object string
+		reason       durward.Reason
+		rule         string
+	}{
+		{"what is given in what is denied", holding(entry("write", "$T/ws"), entry("deny", "$T/ws/sub"), entry("read", "$T/ws/sub/b.txt")), durward.SandboxUnavailable, entries},
+		{"a link that leads out of what is written", holding(entry("write", "$T/ws"), entry("write", "$T/ws/dirlink")), durward.OutsideRoot, entries},
+		{"a link on the way", holding(entry("write", "$T/ws"), entry("write", "$T/ws/dirlink/in")), durward.OutsideRoot, entries},
+		{"all of the machine", holding(entry("write", "/"), entry("deny", "/root")), durward.SandboxUnavailable, "filesystem"},
+		{"files without a network", `{"permissions":{"type":"managed","file_system":{"type":"unrestricted"},"network":"restricted"},"windowsSandboxLevel":"disabled"}`, durward.SandboxUnavailable, "sandbox.permissions.network"},
+		{"a directory that is not seen", holding(entry("write", "$T/ws/sub")), durward.DirDenied, "sandbox"},
+		{"a denied directory", holding(entry("write", "$T"), entry("deny", "$T/ws")), durward.DirDenied, "sandbox"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			must(t, os.Mkdir(w.at("out/in"), 0o777))
+			e := w.run(w.policy(execpolicy.Options{}), w.call(tt.object, "ws", "echo ran > $T/out/ran"))
+			if durward.ReasonOf(e.err) != tt.reason || durward.AsError(e.err).Rule != tt.rule || w.holds("out/ran") != "" {
+				t.Errorf("%v (%+v)", e.err, durward.AsError(e.err))
 			}
 		})
 	}

@@ -2,6 +2,8 @@ package execpolicy_test
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +54,17 @@ func newWorld(t testing.TB) *world {
 	}
 	must(t, os.Symlink("../out", w.at("ws/dirlink")))
 	return w
+}
+
+// ofUser gives all of the world to a user who is not root, where we may.
+func (w *world) ofUser() {
+	w.t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	must(w.t, filepath.WalkDir(w.top, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, 65534, 65534))
+	}))
 }
 
 func (w *world) at(name string) string { return filepath.Join(w.top, name) }
