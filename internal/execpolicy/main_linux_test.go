@@ -80,7 +80,9 @@ func (w *world) holds(name string) string {
 
 func (w *world) policy(o execpolicy.Options) *execpolicy.Policy {
 	w.t.Helper()
+	home := o.Host.Home
 	o.Host, o.Dir = machine.Host(""), w.at("ws")
+	o.Host.Home = home
 	p, err := execpolicy.New(o)
 	must(w.t, err)
 	return p
