@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/durward/durward"
@@ -45,7 +46,7 @@ func newWorld(t testing.TB) *world {
 		must(t, os.Chmod(dir, 0o755))
 	}
 	w := &world{t: t, top: top, engine: process.New(process.Options{ScratchDir: filepath.Join(top, "scratch")})}
-	t.Cleanup(func() { must(t, w.engine.Close()) })
+	t.Cleanup(func() { must(t, w.engine.Close()) }) // of the engine that it has by then
 	for _, dir := range []string{"scratch", "ws/.git", "ws/sub", "out"} {
 		must(t, os.MkdirAll(w.at(dir), 0o755))
 	}
@@ -149,3 +150,5 @@ const (
 	disabled = `{"permissions":{"type":"disabled"},"windowsSandboxLevel":"disabled"}`
 	seedOld  = `{"sandboxPolicy":{"type":"workspace-write","exclude_slash_tmp":true},"cwd":"$T/ws"}`
 )
+
+func owner(info os.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
