@@ -67,6 +67,7 @@ func Confined(c durward.Confinement, host Host, by Voice) (*Policy, error) {
 type confiner struct {
 	compiler
 	writes, reads, denies []placed
+	writable              []string // the physical paths of writes
 }
 
 // A placed entry is one whose path has been looked up.
@@ -157,7 +158,10 @@ func (x *confiner) isOwn(path string) bool {
 func (x *confiner) settleWrites() error {
 	x.writes = filter(x.writes, x.isNotDenied)
 	for _, w := range x.writes {
-		if link := x.leadsOut(w.Path); link != "" {
+		x.writable = append(x.writable, w.physical)
+	}
+	for _, w := range x.writes {
+		if link, _ := x.leadsOut(w.Path, x.writable); link != "" {
 			return &durward.Error{
 				Reason: durward.OutsideRoot, Op: "confine", Rule: w.Member, Hint: "name the directory itself that it leads to",
 				Err: fmt.Errorf("%s leads to %s by %s, which a command can write", w.Path, w.physical, link),
@@ -172,28 +176,6 @@ func (x *confiner) settleWrites() error {
 
 func (x *confiner) isNotDenied(p placed) bool {
 	return !slices.ContainsFunc(x.denies, func(d placed) bool { return d.physical == p.physical })
-}
-
-// leadsOut gives the symlink by which a path leads out of what can be written, if there is
-// one in there.
-func (x *confiner) leadsOut(path string) string {
-	if physical, _, err := x.physical(path); err == nil && physical == path {
-		return "" // there is no link on the way
-	}
-	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
-		parent, _, err := x.physical(filepath.Dir(at))
-		to, _, gone := x.physical(at)
-		if err != nil || gone != nil {
-			continue
-		}
-		name := filepath.Join(parent, filepath.Base(at))
-		for _, w := range x.writes {
-			if name != to && name != w.physical && contains(w.physical, name) && !contains(w.physical, to) {
-				return name
-			}
-		}
-	}
-	return ""
 }
 
 // give adds to a set.
@@ -228,8 +210,8 @@ func (x *confiner) settleDenies() error {
 func (x *confiner) settleReads() {
 	f := &x.grant.Files
 	for _, r := range x.reads {
-		switch out := x.leadsOut(r.Path) != ""; {
-		case out || x.withinWrite(r) && !x.holdsWrite(r):
+		switch link, _ := x.leadsOut(r.Path, x.writable); {
+		case link != "" || x.withinWrite(r) && !x.holdsWrite(r):
 			f.Protect = append(append(f.Protect, r.physical), x.asName(r.Path)...)
 		case r.exists:
 			x.give("filesystem.read", r, &f.Read)

@@ -38,25 +38,41 @@ func (c *compiler) files() {
 	c.planted()
 }
 
-// planted refuses an entry that lies in what commands can write and leads out of it: a
+// planted refuses an entry that goes through what commands can write and leads out of it: a
 // command could have put a symlink there.
 func (c *compiler) planted() {
+	roots := filter(c.grant.Files.Write, func(root string) bool { return root != durward.PrivateTmp })
 	for _, p := range c.p.paths {
 		set := p.Member == "filesystem.read" || p.Member == "filesystem.write" || p.Member == "filesystem.exec"
 		if !set || p.path == "" || p.Physical == "" || strings.HasPrefix(p.Written, "@") {
 			continue
 		}
-		parent, _, err := c.physical(filepath.Dir(p.path))
-		if err != nil {
+		if _, root := c.leadsOut(p.path, roots); root != "" {
+			c.problems.Add(p.Where, "%s leads out of %s, which a command can write: name %s itself if that is meant", p.Written, root, p.Physical)
+		}
+	}
+}
+
+// leadsOut gives the symlink in one of some directories by which a path leads out of that,
+// and the directory; or nothing.
+func (c *compiler) leadsOut(path string, roots []string) (link, root string) {
+	if physical, _, err := c.physical(path); err == nil && physical == path {
+		return "", "" // there is no link on the way
+	}
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+		parent, _, err := c.physical(filepath.Dir(at))
+		to, _, gone := c.physical(at)
+		if err != nil || gone != nil {
 			continue // it would have been refused
 		}
-		name := filepath.Join(parent, filepath.Base(p.path))
-		for _, root := range c.grant.Files.Write {
-			if root != p.Physical && root != durward.PrivateTmp && contains(root, name) && !contains(root, p.Physical) {
-				c.problems.Add(p.Where, "%s leads out of %s, which a command can write: name %s itself if that is meant", p.Written, root, p.Physical)
+		name := filepath.Join(parent, filepath.Base(at))
+		for _, root := range roots {
+			if name != to && name != root && contains(root, name) && !contains(root, to) {
+				return name, root
 			}
 		}
 	}
+	return "", ""
 }
 
 // hidden denies what is nobody's business. What cannot be resolved is not there.
