@@ -3,12 +3,12 @@ package hostfs
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -126,7 +126,8 @@ func (t *transcript) content() *durward.Content {
 }
 
 // transcribe reads a file to its end. What was read is encoded into the answer at once: a
-// large file is in memory no more than once.
+// large file is in memory no more than once. Beside that the digest is made, which takes as
+// long.
 func (r *request) transcribe(ctx context.Context, file *os.File, p *place) (*transcript, error) {
 	const chunkBytes = 3 << 16 // nothing is left over of what is encoded
 	t := &transcript{answer: append(make([]byte, 0, answerBytes(p.stat.Size)), before...)}
@@ -135,6 +136,7 @@ func (r *request) transcribe(ctx context.Context, file *os.File, p *place) (*tra
 		size = min(size, p.stat.Size/3*3+3)
 	}
 	chunk, hash := make([]byte, size), sha256.New()
+	var beside sync.WaitGroup
 	for {
 		if ctx.Err() != nil {
 			return nil, durward.Ended(ctx, r.op)
@@ -145,8 +147,9 @@ func (r *request) transcribe(ctx context.Context, file *os.File, p *place) (*tra
 				return nil, err
 			}
 		}
-		hash.Write(chunk[:n])
-		t.answer = base64.StdEncoding.AppendEncode(t.answer, chunk[:n])
+		beside.Go(func() { hash.Write(chunk[:n]) })
+		t.answer = appendBase64(t.answer, chunk[:n])
+		beside.Wait()
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			break
 		}

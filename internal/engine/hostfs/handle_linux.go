@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -231,10 +230,13 @@ func (h *handle) read(offset, size uint64) (*transcript, error) {
 			eof = h.endsAt(int64(offset) + int64(n))
 		}
 	}
-	t := &transcript{bytes: int64(len(block)), sum: sha256.Sum256(block)}
+	t := &transcript{bytes: int64(len(block))}
+	var beside sync.WaitGroup
+	beside.Go(func() { t.sum = sha256.Sum256(block) })
 	const others = 32
 	t.answer = append(make([]byte, 0, base64.StdEncoding.EncodedLen(len(block))+others), `{"chunk":"`...)
-	t.answer = base64.StdEncoding.AppendEncode(t.answer, block)
+	t.answer = appendBase64(t.answer, block)
+	beside.Wait()
 	t.answer = append(strconv.AppendBool(append(t.answer, `","eof":`...), eof), '}')
 	return t, nil
 }
@@ -270,11 +272,7 @@ func (r *request) writeBlock(context.Context) (*work, error) {
 		if _, err := h.file.WriteAt(content, int64(*in.Offset)); err != nil {
 			return durward.Result{}, r.failed(h.named, err)
 		}
-		sum := sha256.Sum256(content)
-		return durward.Result{
-			Output: []byte("{}"), Report: &h.report,
-			Content: &durward.Content{Bytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])},
-		}, nil
+		return durward.Result{Output: []byte("{}"), Report: &h.report, Content: contentOf(content)}, nil
 	}), nil
 }
 

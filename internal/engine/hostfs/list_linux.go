@@ -23,7 +23,7 @@ func (r *request) getMetadata(ctx context.Context) (*work, error) {
 	}
 	return r.ready(func(ctx context.Context, w *work) (durward.Result, error) {
 		var answer []byte
-		err := w.look(ctx, func() (err error) {
+		err := w.ask(ctx, func() (err error) {
 			answer, err = metadata(p)
 			return r.failed(p.named, err)
 		})
@@ -79,7 +79,7 @@ func (r *request) canonicalize(ctx context.Context) (*work, error) {
 	}
 	return r.ready(func(ctx context.Context, w *work) (durward.Result, error) {
 		var path string
-		err := w.look(ctx, func() (err error) {
+		err := w.ask(ctx, func() (err error) {
 			path, err = physical(p)
 			return r.failed(p.named, err)
 		})

@@ -95,6 +95,18 @@ func (w *work) look(ctx context.Context, f func() error) error {
 	return err
 }
 
+// ask is look for f that asks no more than what was found answers anyway: no rule speaks of
+// it, and no thread is needed.
+func (w *work) ask(ctx context.Context, f func() error) error {
+	places := w.places
+	w.places = nil
+	_, err := apart(ctx, w.op, func() (none, error) {
+		defer closeAll(places)
+		return none{}, f()
+	})
+	return err
+}
+
 // none is something that is not open.
 type none struct{}
 

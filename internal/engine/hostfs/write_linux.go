@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -32,6 +33,9 @@ func (r *request) writeFile(ctx context.Context) (*work, error) {
 		return nil, err
 	}
 	return r.ready(func(ctx context.Context, w *work) (durward.Result, error) {
+		result := r.empty()
+		var beside sync.WaitGroup
+		beside.Go(func() { result.Content = contentOf(content) })
 		err := r.hold.Do(ctx, func() error {
 			f, err := r.create(ctx, p)
 			if err != nil {
@@ -39,14 +43,18 @@ func (r *request) writeFile(ctx context.Context) (*work, error) {
 			}
 			return f.finish(r.failed(n, f.write(ctx, content)))
 		})
+		beside.Wait()
 		if err != nil {
 			return durward.Result{}, err
 		}
-		sum := sha256.Sum256(content)
-		result := r.empty()
-		result.Content = &durward.Content{Bytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
 		return result, nil
 	}, p), nil
+}
+
+// contentOf describes what was written.
+func contentOf(content []byte) *durward.Content {
+	sum := sha256.Sum256(content)
+	return &durward.Content{Bytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
 }
 
 // mayGrow refuses a file that would be larger than the grant allows.
