@@ -1,0 +1,6 @@
+//go:build abuse
+
+package hostfs
+
+// tries is how often a race is run.
+const tries = 2000
