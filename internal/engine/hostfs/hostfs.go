@@ -16,11 +16,14 @@
 //	fs/readBlock        {"handle":1,"offset":0,"len":1}         {"chunk":"…","eof":true}
 //	fs/writeBlock       {"handle":1,"offset":0}                 {}
 //	fs/close            {"handle":1}                            {}
-//	fs/watchMissing     {"missing":["/a"],"present":"/b"}       {"watching":true}
+//	fs/watchMissing     {"missing":["/a"],"present":"/b"}       {}
 //
 // Members of an input that are not shown are passed over, and null is as good as absent;
 // what is shown for recursive, force and mode is the default, but for fs/copy, which has to
 // have it. Paths are written in either form of package fileuri, and answered in the same.
+//
+// fs/watchMissing is a session, which ends when one of the missing appears or what is present
+// changes. If there is nothing to wait for it has ended when it is opened.
 //
 // A path is led to its end once, by the kernel, and everything after that is done with what
 // was found there: nothing that is renamed meanwhile leads an operation elsewhere. In a mode
