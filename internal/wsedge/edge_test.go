@@ -2,7 +2,9 @@ package wsedge_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -152,11 +154,10 @@ const (
 // frame makes a frame that is masked, with the mask 1 2 3 4.
 func frame(first byte, payload string) []byte {
 	b := frameHead(first, 0x80, uint64(len(payload)))
-	b = append(b, 1, 2, 3, 4)
-	for i := range len(payload) {
-		b = append(b, payload[i]^byte(i%4+1))
-	}
-	return b
+	mask := bytes.Repeat([]byte{1, 2, 3, 4}, 1+len(payload)/4)
+	masked := make([]byte, len(payload))
+	subtle.XORBytes(masked, []byte(payload), mask)
+	return append(append(b, mask[:4]...), masked...)
 }
 
 func frameHead(first, mask byte, size uint64) []byte {
@@ -199,7 +200,7 @@ func (c *raw) hear() (first byte, payload string, err error) {
 func (c *raw) hears(first byte, payload string) {
 	c.Helper()
 	got, what, err := c.hear()
-	for err == nil && got == pinging && first != pinging {
+	for err == nil && got == pinging {
 		got, what, err = c.hear()
 	}
 	if err != nil || got != first || what != payload {

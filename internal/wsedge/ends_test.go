@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -237,36 +236,4 @@ func memory() uint64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse + m.StackInuse
-}
-
-// TestSocketsDoNotDelay asks the sockets themselves.
-func TestSocketsDoNotDelay(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(t, err)
-	kept := &keeping{l, make(chan *net.TCPConn, 1)}
-	t.Cleanup(serve(t, kept, wsedge.Options{}, echo))
-	c := open(t, l.Addr().String())
-	c.say(frame(text, "{}"))
-	c.hears(text, "{}")
-	sc, err := (<-kept.conns).SyscallConn()
-	noError(t, err)
-	noError(t, sc.Control(func(fd uintptr) {
-		if on, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_NODELAY); err != nil || on == 0 {
-			t.Errorf("TCP_NODELAY is %d, %v", on, err)
-		}
-	}))
-}
-
-// keeping is a listener that shows what it accepted.
-type keeping struct {
-	net.Listener
-	conns chan *net.TCPConn
-}
-
-func (l *keeping) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err == nil {
-		l.conns <- c.(*net.TCPConn)
-	}
-	return c, err
 }

@@ -2,6 +2,7 @@ package wsedge
 
 import (
 	"context"
+	"encoding/binary"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,9 @@ type keeper struct {
 
 	reading atomic.Bool // somebody waits for a message
 	heard   atomic.Bool // something came since the last tick
-	wrote   atomic.Bool // a message was sent since something last came
+	// sent counts the messages that were sent, and read those of them that were sent
+	// before a ping that was answered: each ping holds the count.
+	sent, read atomic.Uint64
 
 	// running are the goroutines of this connection.
 	running sync.WaitGroup
@@ -66,7 +69,7 @@ func (k *keeper) tick() {
 // peer that is behind with reading has not come to our pings yet; its system
 // acknowledges what arrives all the same.
 func (k *keeper) lost() bool {
-	heard, behind := k.heard.Swap(false), k.wrote.Load() || len(k.s.turn) > 0
+	heard, behind := k.heard.Swap(false), k.read.Load() != k.sent.Load() || len(k.s.turn) > 0
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
@@ -91,6 +94,15 @@ func (k *keeper) owePong(payload []byte) {
 	k.work()
 }
 
+// gotPong notes what the peer has read.
+func (k *keeper) gotPong(payload []byte) {
+	if len(payload) == countBytes {
+		k.read.Store(binary.BigEndian.Uint64(payload))
+	}
+}
+
+const countBytes = 8
+
 // work sees to it that what is due is sent. The caller holds mu.
 func (k *keeper) work() {
 	if k.sending {
@@ -101,6 +113,9 @@ func (k *keeper) work() {
 		for first, payload := k.due(); first != 0; first, payload = k.due() {
 			if k.s.take(context.Background()) != nil {
 				return // with sending set: nothing more is to be sent
+			}
+			if first == framePing {
+				payload = binary.BigEndian.AppendUint64(make([]byte, 0, countBytes), k.sent.Load())
 			}
 			_ = k.s.send(first, payload) // Read tells of a connection that ended
 			k.s.leave()

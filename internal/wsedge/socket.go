@@ -67,6 +67,7 @@ func accept(w http.ResponseWriter, r *http.Request, caller durward.Caller, o Opt
 			s.keeper.owePong(payload)
 			return false
 		},
+		OnPongReceived: func(_ context.Context, payload []byte) { s.keeper.gotPong(payload) },
 	})
 	if err != nil {
 		return nil, err
@@ -180,7 +181,7 @@ func (s *socket) Write(ctx context.Context, message []byte) error {
 	}
 	defer context.AfterFunc(ctx, s.cut)() // half a message leaves no place for another
 	err := s.send(frameText, message)
-	s.keeper.wrote.Store(true)
+	s.keeper.sent.Add(1)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -256,7 +257,6 @@ func (w wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if n > 0 {
 		w.s.keeper.heard.Store(true)
-		w.s.keeper.wrote.Store(false)
 	}
 	w.s.failed = w.s.failed || err != nil
 	return n, err
