@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/durward/durward/internal/wsedge"
@@ -39,10 +40,18 @@ func FuzzPeers(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, words []byte) {
 		c := open(t, addr)
-		_, _ = c.Write(words) // it may be dropped meanwhile
+		if _, err := c.Write(words); isTimeout(err) { // it may be dropped meanwhile
+			t.Fatal("nobody reads")
+		}
 		_ = c.Conn.(interface{ CloseWrite() error }).CloseWrite()
-		<-ended
-		_, _ = io.Copy(io.Discard, c)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			t.Fatal("its end is not noticed")
+		}
+		if _, err := io.Copy(io.Discard, c); isTimeout(err) {
+			t.Fatal("the connection is left")
+		}
 		c.Close()
 	})
 }
