@@ -68,12 +68,6 @@ const (
 	maxSubjectBytes = 256
 )
 
-// modeFlags lists the flags of each mode beside ws-auth itself.
-var modeFlags = map[string][]string{
-	modeToken:  {FlagTokenFile, FlagTokenSHA256},
-	modeSigned: {FlagSecretFile, FlagIssuer, FlagAudience, FlagClockSkew},
-}
-
 // NewAuth makes an Auth of the flags that were given, by their names without "--". One
 // that was given an empty value is there, and refused. Without any flag the result is
 // nil.
@@ -90,8 +84,8 @@ func NewAuth(flags map[string]string) (*Auth, error) {
 		return nil, nil
 	}
 	mode, given := flags[FlagAuth]
-	known, ok := modeFlags[mode]
-	if !ok {
+	known := flagsOf(mode)
+	if known == nil {
 		return nil, badMode(mode, given, flags)
 	}
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
@@ -106,6 +100,17 @@ func NewAuth(flags map[string]string) (*Auth, error) {
 		return tokenAuth(flags)
 	}
 	return signedAuth(flags)
+}
+
+// flagsOf lists the flags of a mode beside ws-auth itself; none for what is no mode.
+func flagsOf(mode string) []string {
+	switch mode {
+	case modeToken:
+		return []string{FlagTokenFile, FlagTokenSHA256}
+	case modeSigned:
+		return []string{FlagSecretFile, FlagIssuer, FlagAudience, FlagClockSkew}
+	}
+	return nil
 }
 
 func badMode(mode string, given bool, flags map[string]string) error {
