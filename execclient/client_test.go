@@ -62,7 +62,7 @@ func readAll(t *testing.T, p *execclient.Process, each int, do func()) []byte {
 }
 
 func TestNoByteIsLostOverTenDisconnects(t *testing.T) {
-	const size = 50 << 20
+	const size = 11 << 20
 	f := newFake(t, everything)
 	c := dial(t, f, execclient.ConnectOptions{})
 	p := start(t, c, "put", strconv.Itoa(size))
@@ -193,7 +193,7 @@ func TestCallsThatAreNotMadeAgainSaySo(t *testing.T) {
 }
 
 func TestOutputThatNobodyReadsHoldsNothingUp(t *testing.T) {
-	const size = 8 << 20
+	const size = 7 << 19
 	for name, can := range map[string]protocol.Capabilities{"flow": everything, "no flow": {}} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, can)
@@ -317,14 +317,24 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 func TestFiles(t *testing.T) {
 	f := newFake(t, everything)
 	files := dial(t, f, execclient.ConnectOptions{}).Files(nil)
-	for _, size := range []int{0, 1, protocol.MaxBlock, 3*protocol.MaxBlock + 1, 9 << 20} {
-		want := pattern(0, size)
-		if err := files.WriteFile(t.Context(), "/f", want); err != nil {
-			t.Fatal(err)
+	inBlocks := func(ctx context.Context, path string, data []byte) error {
+		w, err := files.Create(ctx, path)
+		if err != nil {
+			return err
 		}
-		got, err := files.ReadFile(t.Context(), "/f")
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%d bytes of %d, %v", len(got), size, err)
+		_, err = io.Copy(w, bytes.NewReader(data))
+		return errors.Join(err, w.Close())
+	}
+	for name, write := range map[string]func(context.Context, string, []byte) error{"at once": files.WriteFile, "in blocks": inBlocks} {
+		for _, size := range []int{0, protocol.MaxBlock, protocol.MaxBlock + 1} {
+			want := pattern(0, size)
+			if err := write(t.Context(), "/f", want); err != nil {
+				t.Fatal(err)
+			}
+			got, err := files.ReadFile(t.Context(), "/f")
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: %d bytes of %d, %v", name, len(got), size, err)
+			}
 		}
 	}
 	if _, err := files.ReadFile(t.Context(), "/none"); !errors.Is(err, fs.ErrNotExist) {
@@ -335,7 +345,7 @@ func TestFiles(t *testing.T) {
 func TestAFileIsReadAgainAfterADisconnect(t *testing.T) {
 	f := newFake(t, everything)
 	files := dial(t, f, execclient.ConnectOptions{}).Files(nil)
-	want := pattern(0, 5<<20)
+	want := pattern(0, 3<<19)
 	f.setFile("/f", want)
 	f.lose(protocol.FSReadBlock, 2)
 	got, err := files.ReadFile(t.Context(), "/f")
@@ -343,7 +353,7 @@ func TestAFileIsReadAgainAfterADisconnect(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	f.lose(protocol.FSWriteBlock, 1)
-	if err := files.WriteFile(t.Context(), "/g", pattern(0, 9<<20)); !errors.Is(err, execclient.ErrInterrupted) {
+	if err := files.WriteFile(t.Context(), "/g", make([]byte, 8<<20+1)); !errors.Is(err, execclient.ErrInterrupted) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -386,12 +396,12 @@ func TestHTTP(t *testing.T) {
 	if err != nil || r.Status != 200 || !bytes.Equal(r.BodyBase64, pattern(0, 1<<20)) {
 		t.Errorf("%d, %d bytes, %v", r.Status, len(r.BodyBase64), err)
 	}
-	head, body, err := c.HTTPStream(t.Context(), protocol.HTTPRequestParams{Method: "PUT", URL: "http://h/30"})
+	head, body, err := c.HTTPStream(t.Context(), protocol.HTTPRequestParams{Method: "PUT", URL: "http://h/2"})
 	if err != nil || head.Headers[0].Value != "PUT" {
 		t.Fatalf("%+v, %v", head, err)
 	}
 	got, err := io.ReadAll(body)
-	if err != nil || !bytes.Equal(got, pattern(0, 30<<20)) {
+	if err != nil || !bytes.Equal(got, pattern(0, 2<<20)) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	if _, _, err := c.HTTPStream(t.Context(), protocol.HTTPRequestParams{URL: "http://h/none"}); err == nil {
@@ -402,7 +412,7 @@ func TestHTTP(t *testing.T) {
 func TestABodyEndsWithItsConnection(t *testing.T) {
 	f := newFake(t, everything)
 	c := dial(t, f, execclient.ConnectOptions{})
-	_, body, err := c.HTTPStream(t.Context(), protocol.HTTPRequestParams{URL: "http://h/30"})
+	_, body, err := c.HTTPStream(t.Context(), protocol.HTTPRequestParams{URL: "http://h/9"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +420,7 @@ func TestABodyEndsWithItsConnection(t *testing.T) {
 	if _, err := io.Copy(io.Discard, body); !errors.Is(err, execclient.ErrInterrupted) {
 		t.Errorf("got %v", err)
 	}
-	_, body, err = c.HTTPStream(t.Context(), protocol.HTTPRequestParams{URL: "http://h/30"})
+	_, body, err = c.HTTPStream(t.Context(), protocol.HTTPRequestParams{URL: "http://h/9"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -414,12 +414,24 @@ func (c *fakeConn) http(p protocol.HTTPRequestParams) (protocol.HTTPRequestResul
 	return head, nil
 }
 
+// period is a prime, so no number of whole chunks can be lost or doubled unseen.
+const period = 1_000_003
+
+var patternText = sync.OnceValue(func() []byte {
+	p := make([]byte, period)
+	for i := range p {
+		at := uint32(i)
+		p[i] = byte((at ^ at>>8*7 ^ at>>16*31) * 167)
+	}
+	return p
+})
+
 // pattern is n bytes of a text in which no place looks like another one near by.
 func pattern(from, n int) []byte {
-	p := make([]byte, n)
-	for i := range p {
-		at := uint32(from + i)
-		p[i] = byte((at ^ at>>8*7 ^ at>>16*31) * 167)
+	p := make([]byte, 0, n)
+	for len(p) < n {
+		at := (from + len(p)) % period
+		p = append(p, patternText()[at:min(period, at+n-len(p))]...)
 	}
 	return p
 }

@@ -42,6 +42,7 @@ type inbox struct {
 	end      uint64           // guarded by mu; the number at which nothing follows; 0 while unknown
 	exit     *Exit            // guarded by mu; nil while unknown
 	exitSeq  uint64           // guarded by mu; 0 while unknown
+	exitRead bool             // guarded by mu; an answer told of the exit, so its number is below resolved
 	behind   bool             // guarded by mu; something is not held that has to be asked for
 	misses   uint64           // guarded by mu; how often behind was set
 	unacked  int              // guarded by mu; bytes given out since acked
@@ -150,12 +151,10 @@ func (in *inbox) take() found {
 	for {
 		p, there := in.held[in.next]
 		switch {
-		case len(in.gaps) > 0 && in.gaps[0].first == in.next:
-			gap := in.gaps[0]
-			in.gaps, in.next = in.gaps[1:], gap.last+1
-			return found{step: stepGap, gap: gap}
 		case there:
 			return in.giveLocked(p)
+		case len(in.gaps) > 0 && in.gaps[0].first == in.next:
+			return in.gapLocked()
 		case in.end != 0 && in.next >= in.end:
 			return found{step: stepEnd}
 		case in.next == in.exitSeq:
@@ -175,8 +174,31 @@ func (in *inbox) giveLocked(p piece) found {
 	delete(in.held, in.next)
 	in.bytes -= len(p.data)
 	in.unacked += len(p.data)
-	in.next++
+	in.passLocked(in.next)
 	return found{step: stepGive, output: out}
+}
+
+// gapLocked takes a gap out, up to what came after all.
+func (in *inbox) gapLocked() found {
+	gap := in.gaps[0]
+	for seq := range in.held {
+		if seq <= gap.last {
+			gap.last = seq - 1
+		}
+	}
+	in.passLocked(gap.last)
+	return found{step: stepGap, gap: gap}
+}
+
+// passLocked goes on behind a number.
+func (in *inbox) passLocked(seq uint64) {
+	in.next = seq + 1
+	if len(in.gaps) == 0 || in.gaps[0].first > seq {
+		return
+	}
+	if in.gaps[0].first = in.next; in.next > in.gaps[0].last {
+		in.gaps = in.gaps[1:]
+	}
 }
 
 // skipLocked goes to the next number that stands for something.
@@ -208,6 +230,7 @@ func (in *inbox) answered(after, misses uint64, r protocol.ReadResult, numbered 
 		in.holdLocked(c.Seq, c.Stream, c.Chunk)
 	}
 	in.lostLocked(after, r, numbered)
+	in.exitRead = in.exitRead || r.Exited
 	in.resolved = max(in.resolved, r.NextSeq)
 	if r.Exited && r.ExitCode != nil && in.exit == nil {
 		in.exit = &Exit{Code: *r.ExitCode, SandboxDenied: r.SandboxDenied}
@@ -228,7 +251,7 @@ func (in *inbox) lostLocked(after uint64, r protocol.ReadResult, numbered bool) 
 		return
 	}
 	missing, total := in.missingLocked(after+1, r.Chunks[0].Seq)
-	if total == 1 && r.Exited && in.exitSeq == 0 && !exitFollows(r, numbered) {
+	if total == 1 && r.Exited && in.exitSeq == 0 && !in.exitRead && !exitFollows(r, numbered) {
 		in.exitSeq = missing[0].first
 		return
 	}
