@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"regexp"
@@ -24,28 +25,34 @@ tries git 'echo it wrote >.git/file.txt'
 tries network 'exec 3<>/dev/tcp/%[2]s'
 exit 3`
 
-// A codexMode is how far codex lets its commands go.
-type codexMode struct {
-	name                          string
-	inside, outside, git, network bool
-}
-
-var codexModes = []codexMode{
-	{name: "danger-full-access", inside: true, outside: true, git: true, network: true},
-	{name: "workspace-write", inside: true},
-	{name: "read-only"},
-}
-
 // Codex has durward run its commands, talk to them and change its files, and what it does not
 // allow its commands does not happen.
 func TestCodexWorksThroughAnExecServer(t *testing.T) {
 	program, codex := buildProgram(t), installPackages(t, "codex", npmPackages.codex).codex()
-	for _, mode := range codexModes {
-		t.Run(mode.name, func(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		works func(h house)
+	}{
+		{"it confines nothing", codexMode{name: "danger-full-access", inside: true, outside: true, git: true, network: true}.isKept},
+		{"it confines to the workspace", codexMode{name: "workspace-write", inside: true}.isKept},
+		{"it lets read", codexMode{name: "read-only"}.isKept},
+		{"it keeps secrets", codexKeepsSecrets},
+		{"it comes back to its commands", codexComesBack},
+		{"it is killed", codexIsKilled},
+		{"it starts its server", codexStartsItsServer},
+		{"it shows a token", codexShowsAToken},
+	} {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel() // codex waits for a part of a second whether a command ends
-			mode.isKept(newHouse(t, program, codex))
+			test.works(newHouse(t, program, codex))
 		})
 	}
+}
+
+// A codexMode is how far codex lets its commands go.
+type codexMode struct {
+	name                          string
+	inside, outside, git, network bool
 }
 
 func (mode codexMode) isKept(h house) {
@@ -53,19 +60,16 @@ func (mode codexMode) isKept(h house) {
 	codex, m := h.work(confinedTo(mode.name), serverAt(address))
 	mode.keepsCommands(h, m)
 	h.talks(m)
-	started, written := 3, 0
+	want := map[string]tally{"process/start": {done: 3}}
 	if mode.inside { // else codex itself refuses
-		mode.keepsPatches(h, m)
-		written = 6
+		maps.Copy(want, mode.keepsPatches(h, m))
 	}
 	about, _ := spoken(h.t, m.has("exec_command", arguments{"cmd": "tail -f " + h.path("workspace/greeting.txt"), "yield_time_ms": 250}))
 	sessionIn(h.t, about)
 	h.finish(codex, m)
 	h.deserted()
 	h.stop(server, address)
-	all := h.records()
-	toldOf(h.t, all, "process/start", started)
-	toldOf(h.t, all, "fs/writeFile", written)
+	h.hasOnRecord(want)
 }
 
 // keepsCommands runs the errand, and asks for what it changed.
@@ -133,8 +137,8 @@ func sessionIn(t *testing.T, about string) int {
 }
 
 // keepsPatches adds, changes, moves and deletes files, and tries it through a link that leads
-// outside.
-func (mode codexMode) keepsPatches(h house, m *model) {
+// outside. It gives how codex does that.
+func (mode codexMode) keepsPatches(h house, m *model) map[string]tally {
 	h.t.Helper()
 	isDone := func(got string, files ...string) {
 		h.t.Helper()
@@ -157,12 +161,13 @@ func (mode codexMode) keepsPatches(h house, m *model) {
 	if mode.outside {
 		isDone(got, "A link/file2.txt")
 		h.has("outside/file2.txt", "it wrote\n")
-		return
+		return map[string]tally{"fs/writeFile": {4, 1}, "fs/createDirectory": {done: 1}, "fs/remove": {done: 2}}
 	}
 	if !strings.Contains(got, "Failed to write file") {
 		h.t.Errorf("the patch ends with %q", got)
 	}
 	h.has("outside/file2.txt", "")
+	return map[string]tally{"fs/writeFile": {3, 2}, "fs/createDirectory": {done: 1}, "fs/remove": {done: 2}}
 }
 
 // A profile of codex has its workspace changed, and some of it neither read nor changed. Of the
@@ -178,14 +183,13 @@ const keepingSecrets = `default_permissions = "secrets"
 
 // What a profile denies by its name or by a pattern is neither read nor written, by commands
 // and by patches.
-func TestCodexKeepsSecrets(t *testing.T) {
-	h := newHouse(t, buildProgram(t), installPackages(t, "codex", npmPackages.codex).codex())
+func codexKeepsSecrets(h house) {
 	for _, name := range []string{"workspace/private.txt", "workspace/a.key", "workspace/deep/down/b.key", "workspace/letters/c.txt", "outside/d.txt"} {
 		h.plants(name, "told\n")
 	}
 	server, address := h.serve()
 	codex, m := h.work(keepingSecrets, serverAt(address))
-	_, printed := spoken(t, m.has("exec_command", arguments{"cmd": fmt.Sprintf(tries+`
+	_, printed := spoken(h.t, m.has("exec_command", arguments{"cmd": fmt.Sprintf(tries+`
 for file in private.txt a.key deep/down/b.key letters/c.txt %[1]s/outside/d.txt; do tries "$file" 'cat $file'; done
 for file in private.txt a.key deep/down/b.key letters/c.txt deep/e.txt; do tries "$file" 'echo lost >>$file'; done
 tries moved 'mv deep/down/b.key x.txt && cat x.txt'`, h.dir)}))
@@ -202,11 +206,11 @@ letters/c.txt: no
 deep/e.txt: yes
 moved: no
 `, h.dir); printed != want {
-		t.Errorf("the command printed %q; want %q", printed, want)
+		h.t.Errorf("the command printed %q; want %q", printed, want)
 	}
 	for _, name := range []string{"private.txt", "a.key", "deep/down/b.key", "letters/c.txt"} {
 		if got := m.patches("*** Update File: "+name, "@@", "-told", "+lost"); strings.Contains(got, "Success") {
-			t.Errorf("the patch of %s ends with %q", name, got)
+			h.t.Errorf("the patch of %s ends with %q", name, got)
 		}
 		h.has("workspace/"+name, "told\n")
 	}
@@ -214,43 +218,41 @@ moved: no
 	h.finish(codex, m)
 	h.deserted()
 	h.stop(server, address)
-	toldOf(t, h.records(), "process/start", 1)
+	h.hasOnRecord(map[string]tally{"process/start": {done: 1}})
 }
 
 // When the connection is lost while a command is talked to, codex takes its session up again:
 // the command goes on, and is told everything once.
-func TestCodexComesBackToItsCommands(t *testing.T) {
-	h := newHouse(t, buildProgram(t), installPackages(t, "codex", npmPackages.codex).codex())
+func codexComesBack(h house) {
 	server, address := h.serve()
-	w := newWire(t, address)
+	w := newWire(h.t, address)
 	codex, m := h.work(confinedTo("danger-full-access"), serverAt(w.address))
-	about, printed := spoken(t, m.has("exec_command", arguments{"cmd": `read -r a; echo "$a" >heard; read -r b; echo "$a,$b"`, "tty": true, "yield_time_ms": 250}))
-	session := sessionIn(t, about)
+	about, printed := spoken(h.t, m.has("exec_command", arguments{"cmd": `read -r a; echo "$a" >heard; read -r b; echo "$a,$b"`, "tty": true, "yield_time_ms": 250}))
+	session := sessionIn(h.t, about)
 	w.deafen()
 	call := m.begin("write_stdin", arguments{"session_id": session, "chars": "ping\n", "yield_time_ms": 250})
-	awaitText(t, func() string { text, _ := os.ReadFile(h.path("workspace/heard")); return string(text) }, "^ping\n$")
+	awaitText(h.t, func() string { text, _ := os.ReadFile(h.path("workspace/heard")); return string(text) }, "^ping\n$")
 	w.cut()
-	_, more := spoken(t, m.outcome(call))
-	about, rest := spoken(t, m.has("write_stdin", arguments{"session_id": session, "chars": "pong\n", "yield_time_ms": 30000}))
+	_, more := spoken(h.t, m.outcome(call))
+	about, rest := spoken(h.t, m.has("write_stdin", arguments{"session_id": session, "chars": "pong\n", "yield_time_ms": 30000}))
 	if printed += more + rest; printed != "ping\r\npong\r\nping,pong\r\n" || !strings.Contains(about, "Process exited with code 0") {
-		t.Errorf("the terminal shows %q, %q", printed, about)
+		h.t.Errorf("the terminal shows %q, %q", printed, about)
 	}
 	h.finish(codex, m)
 	h.deserted()
 	h.stop(server, address)
-	toldOf(t, h.records(), "process/start", 1)
+	h.hasOnRecord(map[string]tally{"process/start": {done: 1}})
 }
 
 // When codex is killed, nothing of its commands is left once its session is over, and the
 // server goes on.
-func TestCodexIsKilled(t *testing.T) {
-	h := newHouse(t, buildProgram(t), installPackages(t, "codex", npmPackages.codex).codex())
+func codexIsKilled(h house) {
 	server, address := h.serve("--session-grace", "1")
 	killed, m := h.work(confinedTo("workspace-write"), serverAt(address))
-	about, _ := spoken(t, m.has("exec_command", arguments{"cmd": "tail -f " + h.path("workspace/greeting.txt"), "yield_time_ms": 250}))
-	sessionIn(t, about)
+	about, _ := spoken(h.t, m.has("exec_command", arguments{"cmd": "tail -f " + h.path("workspace/greeting.txt"), "yield_time_ms": 250}))
+	sessionIn(h.t, about)
 	if err := killed.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	<-killed.ended
 	h.deserted()
@@ -258,43 +260,44 @@ func TestCodexIsKilled(t *testing.T) {
 	h.talks(m)
 	h.finish(codex, m)
 	h.stop(server, address)
-	toldOf(t, h.records(), "process/start", 2)
+	h.hasOnRecord(map[string]tally{"process/start": {done: 2}})
 }
 
-// Codex finds its server by a file, too: as a program that it starts itself, and at an address
-// where it has to show a token.
-func TestCodexFindsItsServer(t *testing.T) {
+// Codex starts its server itself, and that ends with it.
+func codexStartsItsServer(h house) {
+	h.hasEnvironment("program = %q\nargs = [\"exec-server\", \"--listen\", \"stdio\"]\nenv = {HOUSE = \"number nine\", DURWARD_STATE_DIR = %q}\n", h.durward, h.path("state"))
+	h.isUsed()
+	awaitEnds(h.t, h.durward+"\x00exec-server\x00--listen\x00stdio")
+	h.hasOnRecord(map[string]tally{"process/start": {done: 1}})
+}
+
+// A server asks for a token, which codex has.
+func codexShowsAToken(h house) {
 	const token = "a-token-of-some-length-0123456789"
-	program, codex := buildProgram(t), installPackages(t, "codex", npmPackages.codex).codex()
-	for _, way := range []struct {
-		name  string
-		serve func(h house) (where string, stop func())
-	}{
-		{"that it starts", func(h house) (string, func()) {
-			return fmt.Sprintf("program = %q\nargs = [\"exec-server\", \"--listen\", \"stdio\"]\nenv = {HOUSE = \"number nine\", DURWARD_STATE_DIR = %q}\n",
-				h.durward, h.path("state")), func() { awaitEnds(h.t, h.durward) }
-		}},
-		{"that asks for a token", func(h house) (string, func()) {
-			plant(h.t, h.path("token"), token)
-			if err := os.Chmod(h.path("token"), 0o600); err != nil {
-				h.t.Fatal(err)
-			}
-			server, address := h.serve("--ws-auth", "capability-token", "--ws-token-file", h.path("token"))
-			return fmt.Sprintf("url = \"ws://%s\"\nauth_bearer_token = %q\n", address, token), func() { h.stop(server, address) }
-		}},
-	} {
-		t.Run(way.name, func(t *testing.T) {
-			h := newHouse(t, program, codex)
-			where, stop := way.serve(h)
-			plant(t, h.path("codex/environments.toml"), "default = \"here\"\ninclude_local = false\n[[environments]]\nid = \"here\"\n"+where)
-			codex, m := h.work(confinedTo("workspace-write"))
-			if _, printed := spoken(t, m.has("exec_command", arguments{"cmd": `echo "$HOUSE"`})); printed != "number nine\n" {
-				t.Errorf("the command printed %q", printed)
-			}
-			h.finish(codex, m)
-			h.deserted()
-			stop()
-			toldOf(t, h.records(), "process/start", 1)
-		})
+	plant(h.t, h.path("token"), token)
+	if err := os.Chmod(h.path("token"), 0o600); err != nil {
+		h.t.Fatal(err)
 	}
+	server, address := h.serve("--ws-auth", "capability-token", "--ws-token-file", h.path("token"))
+	h.hasEnvironment("url = \"ws://%s\"\nauth_bearer_token = %q\n", address, token)
+	h.isUsed()
+	h.stop(server, address)
+	h.hasOnRecord(map[string]tally{"process/start": {done: 1}})
+}
+
+// hasEnvironment tells codex by a file where the one place is that it works in.
+func (h house) hasEnvironment(where string, args ...any) {
+	h.t.Helper()
+	plant(h.t, h.path("codex/environments.toml"), "default = \"here\"\ninclude_local = false\n[[environments]]\nid = \"here\"\n"+fmt.Sprintf(where, args...))
+}
+
+// isUsed has codex run one command in the place that its file tells of.
+func (h house) isUsed() {
+	h.t.Helper()
+	codex, m := h.work(confinedTo("workspace-write"))
+	if _, printed := spoken(h.t, m.has("exec_command", arguments{"cmd": `echo "$HOUSE"`})); printed != "number nine\n" {
+		h.t.Errorf("the command printed %q", printed)
+	}
+	h.finish(codex, m)
+	h.deserted()
 }
