@@ -117,7 +117,7 @@ func serve(ctx context.Context, h *house, at ListenURL, o Options) error {
 	if err != nil {
 		return err
 	}
-	server, err := h.door("ws", o)
+	server, err := h.door(surfaceWebSocket, o)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -135,7 +135,7 @@ func serve(ctx context.Context, h *house, at ListenURL, o Options) error {
 
 // serveStdio serves the one connection of standard input and output.
 func serveStdio(ctx context.Context, h *house, o Options) error {
-	server, err := h.door("stdio", o)
+	server, err := h.door(surfaceStdio, o)
 	if err != nil {
 		return err
 	}

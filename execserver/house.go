@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
@@ -16,6 +17,12 @@ import (
 	"github.com/durward/durward/internal/execpolicy"
 	"github.com/durward/durward/internal/machine"
 	"github.com/durward/durward/internal/sandbox/confined"
+)
+
+// The transports, as records name them.
+const (
+	surfaceWebSocket = "ws"
+	surfaceStdio     = "stdio"
 )
 
 const (
@@ -84,8 +91,12 @@ func (h *house) door(surface string, o Options) (*door.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	patience := time.Duration(0)
+	if surface == surfaceStdio {
+		patience = 5 * time.Second
+	}
 	return door.New(door.Options{
-		Runtime: h.Runtime, Surface: surface, Info: machineInfo(dir, o.Version), Environ: os.Environ(), Dir: dir, TmpDir: os.TempDir(),
+		Patience: patience, Runtime: h.Runtime, Surface: surface, Info: machineInfo(dir, o.Version), Environ: os.Environ(), Dir: dir, TmpDir: os.TempDir(),
 		Grace: graceOf(o.SessionGrace), Limits: door.Limits{Processes: o.Processes, Requests: o.Requests}, Logger: o.Logger,
 	})
 }

@@ -30,7 +30,8 @@ func (p *Policy) decide(c durward.Call) (durward.Decision, error) {
 		return d, err
 	}
 	if c.Argv == nil {
-		d.Grant.Limits = durward.Limits{Wall: durward.Unlimited, Output: durward.Unlimited}
+		d.Grant.Limits = durward.Limits{Wall: durward.Unlimited, Output: durward.Unlimited, OutputHard: durward.Unlimited}
+		d.Grant.Keep = durward.KeepStream
 	} else if err := p.process(c, &d.Grant); err != nil {
 		return durward.Decision{}, err
 	}
@@ -116,7 +117,7 @@ func (p *Policy) process(c durward.Call, g *durward.Grant) error {
 	if err := checkEnv(c.Env, confines(g.Mode)); err != nil {
 		return err
 	}
-	g.Env, g.Limits, g.Keep = c.Env, lower(p.limits, c.Ask.Limits), durward.KeepStream
+	g.Env, g.Limits, g.Keep = c.Env, p.limits, durward.KeepStream
 	if c.Ask.Lossless {
 		g.Keep = durward.KeepAcked
 	}
@@ -132,19 +133,6 @@ func (p *Policy) process(c durward.Call, g *durward.Grant) error {
 		}
 	}
 	return nil
-}
-
-// lower gives limits that are as low as what a caller asks for beside.
-func lower(l, asked durward.Limits) durward.Limits {
-	for _, m := range []struct{ into, to *int64 }{
-		{(*int64)(&l.Wall), (*int64)(&asked.Wall)}, {(*int64)(&l.CPU), (*int64)(&asked.CPU)},
-		{&l.Memory, &asked.Memory}, {&l.Pids, &asked.Pids},
-	} {
-		if *m.to > 0 && (*m.into < 0 || *m.to < *m.into) {
-			*m.into = *m.to
-		}
-	}
-	return l
 }
 
 // checkEnv refuses what no process could be given, and where it is confined what would have

@@ -83,11 +83,10 @@ func (s *stdio) Read(ctx context.Context) ([]byte, error) {
 	s.start()
 	select {
 	case l := <-s.read:
-		if l.err != nil {
+		if l.err != nil && l.err != io.EOF { // whoever says nothing more may still listen
 			s.close()
-			return nil, l.err
 		}
-		return l.text, nil
+		return l.text, l.err
 	case <-s.closed:
 		return nil, io.EOF
 	case <-ctx.Done():

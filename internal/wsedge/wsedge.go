@@ -30,7 +30,8 @@ import (
 // goroutine at a time; all else is safe for concurrent use.
 type Conn interface {
 	// Read gives the next message, which is the caller's to keep. The connection is over
-	// with any error: io.EOF when the peer is gone in whatever way, or after Close;
+	// with any error: io.EOF when the peer is gone in whatever way, or after Close, though
+	// one on standard input and output may still read what is written;
 	// that of ctx, which ends the connection; and any other says what was wrong with
 	// what the peer sent.
 	Read(ctx context.Context) ([]byte, error)

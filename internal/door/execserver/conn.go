@@ -3,7 +3,9 @@ package execserver
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"sync"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/execserver/protocol"
@@ -60,7 +62,25 @@ func (s *Server) Serve(ctx context.Context, peer Conn) {
 	defer c.end()
 	for {
 		text, err := peer.Read(ctx)
+		if err == io.EOF {
+			c.settle(s.Patience)
+		}
 		if err != nil || !c.take(text) {
+			return
+		}
+	}
+}
+
+// settle waits until every request is answered, so long at most.
+func (c *conn) settle(most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	for range cap(c.waiting) { // whoever has all places knows that nobody else has one
+		select {
+		case c.waiting <- struct{}{}:
+		case <-timer.C:
+			return
+		case <-c.ctx.Done():
 			return
 		}
 	}

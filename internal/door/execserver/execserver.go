@@ -69,6 +69,9 @@ type Options struct {
 	// client which sent resumeSessionId, even as null, waits for a minute, and others end
 	// with their connection.
 	Grace time.Duration
+	// Patience is how long requests are still answered once a peer says nothing more. Zero is
+	// for peers that are gone then.
+	Patience time.Duration
 	// Dir and TmpDir are the server's own, for calls that name none.
 	Dir, TmpDir string
 	Limits      Limits

@@ -203,6 +203,12 @@ func (s *watching) Read(ctx context.Context, after uint64, _ int, wait time.Dura
 // Cancel ends the wait.
 func (s *watching) Cancel() { s.cancel() }
 
+// Ack does nothing: there is no output.
+func (s *watching) Ack(uint64) {}
+
+// Kill ends the watch as Cancel does.
+func (s *watching) Kill() { s.Cancel() }
+
 // Wait blocks until there was something to be noticed, or the wait was cancelled.
 func (s *watching) Wait(ctx context.Context) (durward.Result, error) {
 	select {
