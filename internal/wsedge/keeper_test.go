@@ -85,7 +85,7 @@ func TestSilentPeersAreMissed(t *testing.T) {
 func TestUnreadMessagesAreWaitedFor(t *testing.T) {
 	for name, unread := range map[string][]byte{"few": []byte("{}"), "many": big} {
 		t.Run(name, func(t *testing.T) {
-			addr := start(t, wsedge.Options{PingEvery: often, HandshakeTimeout: time.Second}, func(ctx context.Context, c wsedge.Conn) {
+			addr := start(t, wsedge.Options{PingEvery: often, HandshakeTimeout: 4 * often}, func(ctx context.Context, c wsedge.Conn) {
 				for {
 					message, err := c.Read(ctx)
 					if err != nil {
