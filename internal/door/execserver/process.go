@@ -120,9 +120,9 @@ func (p *process) Ended(durward.Result) {
 	kept := min(p.printed, protocol.FlowBytes)
 	p.mu.Unlock()
 	p.session.retain(p, kept)
-	close(p.closed)
 	seq := p.closeAt
 	p.session.notify(notification(protocol.ProcessClosed, protocol.ClosedParams{ProcessID: p.id, Seq: &seq}))
+	close(p.closed) // what waits for the end is answered behind it
 }
 
 // failureOf says why a process did not simply end; nil where it did, or was killed by its
