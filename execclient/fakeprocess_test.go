@@ -14,7 +14,6 @@ type fakeSession struct {
 
 	mu        sync.Mutex
 	conn      *fakeConn               // guarded by mu; nil while detached
-	over      bool                    // guarded by mu
 	processes map[string]*fakeProcess // guarded by mu
 }
 
