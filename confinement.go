@@ -9,11 +9,14 @@ package durward
 type Confinement struct {
 	// Mode is the widest mode asked for. In a mode that confines no files Entries is empty.
 	Mode Mode
-	// Entries are in the order in which they were written.
+	// Entries are in the order in which they were written, and at most MaxEntries.
 	Entries []Entry
 	// Network is NetNone or NetFull.
 	Network NetworkMode
 }
+
+// MaxEntries bounds the entries of a [Confinement]: each is compared with the others.
+const MaxEntries = 512
 
 // An Entry says what may be done with a path and all beneath it.
 type Entry struct {

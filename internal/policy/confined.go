@@ -8,8 +8,9 @@ import (
 	"github.com/durward/durward"
 )
 
-// mostEntries bounds a confinement: each entry is compared with the others.
-const mostEntries = 1024
+// mostPathBytes bounds the paths of a confinement, all together: each name may have to be
+// looked up.
+const mostPathBytes = 128 << 10
 
 // A Voice says whose words a confinement is in.
 type Voice int
@@ -79,8 +80,14 @@ type placed struct {
 
 // sets settles the path sets.
 func (x *confiner) sets(entries []durward.Entry) error {
-	if len(entries) > mostEntries {
-		return unheld("sandbox", "%d entries are more than %d", len(entries), mostEntries)
+	if len(entries) > durward.MaxEntries {
+		return unheld("sandbox", "%d entries are more than %d", len(entries), durward.MaxEntries)
+	}
+	bytes := 0
+	for _, e := range entries {
+		if bytes += len(e.Path) + len(e.Pattern); bytes > mostPathBytes {
+			return unheld(e.Member, "the paths have more than %d bytes together", mostPathBytes)
+		}
 	}
 	var protects, patterns []durward.Entry
 	for _, e := range x.named(entries) {

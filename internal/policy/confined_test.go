@@ -66,6 +66,8 @@ func TestConfinedSets(t *testing.T) {
 		{"a path twice", []string{"read /srv", "read /srv"}, []string{"read /srv"}},
 		{"a missing path", []string{"read /none", "write /none/x", "read? /none"}, nil},
 		{"a link", []string{"write /home/ann/link"}, []string{"write /data/real"}},
+		{"a path with much missing", []string{"write /srv", "protect /srv/shared/a/b/c/d/e", "protect /home/ann/link/x/y"}, []string{"write /srv", "protect /srv/shared/a/b/c/d/e"}},
+		{"a path with much missing by a link", []string{"write /data", "deny /home/ann/link/x/y/z"}, []string{"write /data", "deny /data/real/x/y/z"}},
 		{"within the same", []string{"write /srv", "write /srv/shared", "read /opt", "read /opt/tool"}, []string{"read /opt", "write /srv"}},
 		{"the platform", []string{"read @"}, []string{"read /etc/passwd", "read /etc/ssl", "read /usr"}},
 		{"all of the machine", []string{"read /", "read @"}, []string{"read /"}},
@@ -120,7 +122,8 @@ func TestConfinedRefusals(t *testing.T) {
 		{"a link that leads out", []string{"write /home/ann/work", "write /home/ann/work/out"}, durward.OutsideRoot},
 		{"a link on the way out", []string{"write /home/ann/work", "write /home/ann/work/out/shared"}, durward.OutsideRoot},
 		{"a pattern that is none", []string{"read /", "deny / :: a{b}*"}, durward.PolicyInvalid},
-		{"too many", slices.Repeat([]string{"read /"}, 1025), durward.SandboxUnavailable},
+		{"too many", slices.Repeat([]string{"read /"}, durward.MaxEntries+1), durward.SandboxUnavailable},
+		{"too long together", slices.Repeat([]string{"read /srv" + strings.Repeat("/a", 2000)}, 40), durward.SandboxUnavailable},
 	} {
 		p, err := policy.Confined(entries(tt.entries...), confinedHost(), policy.OfCaller)
 		if p != nil || durward.ReasonOf(err) != tt.want {

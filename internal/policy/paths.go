@@ -294,21 +294,52 @@ func (c *compiler) variable(t Text, path string) (base, rest string, ok bool) {
 // physical resolves a path as far as it exists and joins what is missing to it.
 func (c *compiler) physical(path string) (physical string, exists bool, err error) {
 	path = filepath.Clean(path)
-	for missing := ""; ; {
-		physical, err = c.host.Resolve(path)
-		if err == nil && !filepath.IsAbs(physical) {
-			return "", false, errors.New("its physical path is not absolute")
-		}
-		if err == nil {
-			return filepath.Join(physical, missing), missing == "", nil
-		}
-		parent := filepath.Dir(path)
-		if !errors.Is(err, fs.ErrNotExist) || parent == path {
-			return "", false, err
-		}
-		missing = filepath.Join(filepath.Base(path), missing)
-		path = parent
+	physical, err = c.look(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) || !filepath.IsAbs(path) {
+		return physical, err == nil, err
 	}
+	// What exists ends between the root and the last name, most often right before that.
+	low, high := 0, strings.Count(path, string(filepath.Separator))
+	for try := high - 1; ; try = (low + high) / 2 {
+		at := above(path, try)
+		found, err := c.look(at)
+		switch {
+		case err == nil && try == high-1:
+			return filepath.Join(found, path[len(at):]), false, nil
+		case err == nil:
+			low = try
+		case !errors.Is(err, fs.ErrNotExist) || try == 0:
+			return "", false, err
+		default:
+			high = try
+		}
+	}
+}
+
+// look asks where a path leads.
+func (c *compiler) look(path string) (string, error) {
+	physical, err := c.host.Resolve(path)
+	if err == nil && !filepath.IsAbs(physical) {
+		return "", errors.New("its physical path is not absolute")
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Clean(physical), nil
+}
+
+// above gives the first names of a clean absolute path, and its root for none of them.
+func above(path string, names int) string {
+	root := filepath.VolumeName(path) + string(filepath.Separator)
+	end := len(root) - 1
+	for range names {
+		next := strings.IndexByte(path[end+1:], filepath.Separator)
+		if next < 0 {
+			return path
+		}
+		end += 1 + next
+	}
+	return path[:max(end, len(root))]
 }
 
 // hasWildcard reports whether a written path looks like a pattern.

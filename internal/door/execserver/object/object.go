@@ -159,9 +159,6 @@ func (r *reader) workspace(inContext []string) error {
 	return nil
 }
 
-// mostEntries bounds what an object comes to.
-const mostEntries = 1024
-
 // add adds an entry.
 func (r *reader) add(e durward.Entry) { r.c.Entries = append(r.c.Entries, e) }
 
@@ -177,8 +174,13 @@ func (r *reader) finish() error {
 			r.protect(e)
 		}
 	}
-	if len(r.c.Entries) > mostEntries {
-		return wrong("sandbox", "it comes to more than 1024 entries")
+	return r.bounded("sandbox")
+}
+
+// bounded refuses what comes to too much.
+func (r *reader) bounded(member string) error {
+	if len(r.c.Entries) > durward.MaxEntries {
+		return wrong(member, "it comes to more than %d entries", durward.MaxEntries)
 	}
 	return nil
 }

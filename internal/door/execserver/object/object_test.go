@@ -258,8 +258,9 @@ func TestWhatIsRefused(t *testing.T) {
 		{"a pattern as a URI", entries(glob("file:///a/*")), durward.WrongType},
 		{"a pattern of something unknown", entries(glob("codex-homes://*.env"), `"workspaceRoots":["/w"]`), durward.WrongType},
 		{"a pattern of the workspace that is absolute", entries(glob("codex-project-roots:///a/*"), `"workspaceRoots":["/w"]`), durward.WrongType},
-		{"too many entries", entries(strings.TrimSuffix(strings.Repeat(kind(`"root"`, "read")+",", 1025), ",")), durward.WrongType},
-		{"too many entries by roots", entries(strings.TrimSuffix(strings.Repeat(kind(`"project_roots"`, "read")+",", 600), ","), `"workspaceRoots":["/a","/b"]`), durward.WrongType},
+		{"too many entries", entries(strings.TrimSuffix(strings.Repeat(kind(`"root"`, "read")+",", durward.MaxEntries+1), ",")), durward.WrongType},
+		{"too many roots", `{"sandboxPolicy":{"type":"workspace-write","writable_roots":[` + strings.TrimSuffix(strings.Repeat(`"/a",`, durward.MaxEntries+1), ",") + `]}}`, durward.WrongType},
+		{"too many entries by roots", entries(strings.TrimSuffix(strings.Repeat(kind(`"project_roots"`, "read")+",", durward.MaxEntries/2+1), ","), `"workspaceRoots":["/a","/b"]`), durward.WrongType},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := Parse(json.RawMessage(tt.object), forProcess)

@@ -27,7 +27,11 @@ func pathOf(member, text string) (string, error) {
 	return name, nil
 }
 
+// pathsOf reads a list of paths, each once.
 func pathsOf(member string, texts []string) ([]string, error) {
+	if len(texts) > durward.MaxEntries {
+		return nil, wrong(member, "it has more than %d entries", durward.MaxEntries)
+	}
 	var list []string
 	for _, text := range texts {
 		name, err := pathOf(member, text)

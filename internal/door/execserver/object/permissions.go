@@ -87,15 +87,13 @@ func (r *reader) files(raw json.RawMessage) error {
 		return wrong(inFiles+".type", "it is none that is known")
 	case f.Entries == nil:
 		return missing(inEntries)
-	case len(*f.Entries) > mostEntries:
-		return wrong(inEntries, "it has more than 1024 entries")
 	}
 	for _, e := range *f.Entries {
 		if err := r.entry(e); err != nil {
 			return err
 		}
-		if len(r.c.Entries) > mostEntries {
-			return wrong(inEntries, "it comes to more than 1024 entries")
+		if err := r.bounded(inEntries); err != nil {
+			return err
 		}
 	}
 	return nil
