@@ -320,9 +320,11 @@ func requestsWithoutEnd(t *testing.T, s *watched) {
 		})
 		s.grew(before, 40_000_000)
 		answered := make(map[string]bool)
-		for range test.count {
+		for n := range test.count {
 			m, err := c.next()
-			must(t, err)
+			if err != nil {
+				t.Fatalf("%s: after %d answers: %v", test.request, n, err)
+			}
 			answered[fmt.Sprint(m.ID)] = true
 		}
 		if len(answered) != test.count {

@@ -23,7 +23,7 @@ func TestPipesAndDevicesNeverBlock(t *testing.T) {
 	must(t, err)
 	defer l.Close()
 	must(t, os.Symlink("fifo", link))
-	for i, path := range []string{fifo, socket, link, "/dev/null", "/dev/zero", "/dev/tty", "/dev/stdin", "/dev/full", "/proc/kmsg"} {
+	for i, path := range []string{fifo, socket, link, "/dev/null", "/dev/zero", "/dev/tty", "/dev/stdin", "/dev/full"} {
 		uri := "file://" + path
 		for _, sandbox := range []any{nil, workspace(dir)} {
 			for _, call := range []struct {
@@ -37,7 +37,7 @@ func TestPipesAndDevicesNeverBlock(t *testing.T) {
 				{"fs/copy", map[string]any{"sourcePath": uri, "destinationPath": "file://" + dir + "/copy", "recursive": true}},
 				{"fs/readDirectory", map[string]any{"path": uri}},
 			} {
-				if path == link && call.method == "fs/copy" {
+				if call.method == "fs/copy" && (path == link || path == "/dev/stdin") {
 					continue // a link is copied as one
 				}
 				call.params["sandbox"] = sandbox
