@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -120,6 +121,11 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return nil, &durward.Error{Reason: durward.ArgvEmpty, Op: "prepare", Hint: "name a program"}
 	}
+	for i, arg := range c.Argv {
+		if strings.IndexByte(arg, 0) >= 0 {
+			return nil, &durward.Error{Reason: durward.ArgNUL, Op: "prepare", Err: durward.Detail{ArgIndex: &i}}
+		}
+	}
 	p := &prepared{engine: e, call: c, program: c.Argv[0], grant: g, host: e.host()}
 	if s, ok := t.Spec.(Spec); ok {
 		p.program = s.Program()
@@ -158,7 +164,7 @@ func (p *prepared) open(ctx context.Context) error {
 		return err
 	}
 	p.scratch = p.engine.scratch.take()
-	program, err := sandbox.FindProgram(p.program, p.grant.Env["PATH"], path)
+	program, err := sandbox.FindProgram(p.program, p.searchPath(), path)
 	if err != nil {
 		return err
 	}
@@ -169,6 +175,15 @@ func (p *prepared) open(ctx context.Context) error {
 	}
 	p.plan, err = sandbox.Compile(ctx, p.request, p.host)
 	return err
+}
+
+// searchPath is where the program is looked for: along the PATH of its environment or, as
+// execvp has it, along that of the system if there is none.
+func (p *prepared) searchPath() string {
+	if path, ok := p.grant.Env["PATH"]; ok {
+		return path
+	}
+	return "/usr/local/bin:/usr/bin:/bin"
 }
 
 // OnRefused names who is told where the command is not let.

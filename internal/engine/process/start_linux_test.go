@@ -70,6 +70,21 @@ func TestEnvironmentIsExact(t *testing.T) {
 	}
 }
 
+// An environment without a PATH finds the programs of the system, and gets none by that. An
+// empty PATH finds nothing.
+func TestProgramsWithoutAPath(t *testing.T) {
+	e, g := newEngine(t, Options{}), confined()
+	g.Env, g.PrivateDir = map[string]string{"A": "1"}, nil
+	r, err := e.run(t.Context(), call("env"), g)
+	if err != nil || string(r.Stdout.Bytes()) != "A=1\n" {
+		t.Errorf("the environment is %q: %v", r.Stdout.Bytes(), err)
+	}
+	g.Env["PATH"] = ""
+	if _, err := e.run(t.Context(), call("env"), g); durward.ReasonOf(err) != durward.ProgramNotFound {
+		t.Errorf("with an empty PATH: %v", err)
+	}
+}
+
 // Signals, session, umask and niceness are those of a fresh start, whatever ours are.
 func TestProcessStateIsFresh(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR1)
@@ -157,6 +172,8 @@ func TestWhatCannotBeStarted(t *testing.T) {
 	}{
 		{"no argv", call(), durward.ArgvEmpty},
 		{"empty program", call(""), durward.ArgvEmpty},
+		{"NUL in the program", call("true\x00"), durward.ArgNUL},
+		{"NUL in an argument", call("true", "a", "b\x00c"), durward.ArgNUL},
 		{"missing program", call("no-such-program"), durward.ProgramNotFound},
 		{"missing path", call("/no/such/program"), durward.ProgramNotFound},
 		{"a directory", call("/usr"), durward.ProgramNotExecutable},
