@@ -162,7 +162,7 @@ func TestWalking(t *testing.T) {
 	s.run(t, []step{
 		{method: "walk", input: options("3", "10", "10", "false", "false"), want: `{"entries":[` + dir(".hid") + `,` + dir("a") + `,` + file("b.txt") + `,` + file(".hid/z") + `,` + file("a/x") + end},
 		{method: "walk", input: options("3", "10", "10", "true", "false"), want: `{"entries":[` + dir(".hid") + `,` + dir("a") + `,` + file("b.txt") + `,` + dir("l") + `,` + file(".hid/z") + `,` + file("a/x") + end},
-		{method: "walk", input: options("3", "10", "10", "false", "true"), want: `{"entries":[` + dir("a") + `,` + file("b.txt") + `,` + file("a/x") + end},
+		{method: "walk", input: options("3", "10", "10", "false", "true"), want: `{"entries":[` + dir(".hid") + `,` + dir("a") + `,` + file("b.txt") + `,` + file("a/x") + end},
 		{method: "walk", input: options("3", "10", "1", "false", "false"), want: `{"entries":[` + dir(".hid") + cut},
 		{method: "walk", input: options("3", "1", "10", "false", "false"), want: `{"entries":[` + dir(".hid") + `,` + dir("a") + `,` + file("b.txt") + cut},
 		{method: "walk", input: options("0", "10", "10", "false", "false"), want: `{"entries":[` + dir(".hid") + `,` + dir("a") + `,` + file("b.txt") + end},

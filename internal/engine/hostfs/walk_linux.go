@@ -208,9 +208,6 @@ func (w *walk) meet(dir int, b branch, e fs.DirEntry) error {
 		return errEnough
 	}
 	isLink, mode := e.Type()&fs.ModeSymlink != 0, e.Type()
-	if e.IsDir() && *w.options.PruneHiddenDirectories && strings.HasPrefix(e.Name(), ".") {
-		return nil
-	}
 	w.met++
 	if isLink && !*w.options.FollowDirectorySymlinks {
 		return nil
@@ -228,10 +225,8 @@ func (w *walk) meet(dir int, b branch, e fs.DirEntry) error {
 	}
 	switch {
 	case mode.IsDir():
-		if isLink && *w.options.PruneHiddenDirectories && strings.HasPrefix(e.Name(), ".") {
-			return nil
-		}
-		if b.depth < *w.options.MaxDepth && !w.known[id] {
+		pruned := *w.options.PruneHiddenDirectories && strings.HasPrefix(e.Name(), ".")
+		if b.depth < *w.options.MaxDepth && !w.known[id] && !pruned {
 			w.known[id] = true
 			w.ahead = append(w.ahead, branch{path, b.depth + 1})
 		}
