@@ -21,10 +21,20 @@ func newMarker() marker { return marker(fmt.Sprintf("86398.%d%06d", os.Getpid(),
 
 // alive counts the processes that carry the marker, whoever they belong to.
 func (m marker) alive() int {
+	return count(func(line string) bool { return strings.Contains(line, string(m)) })
+}
+
+// sleeping counts those of them that sleep.
+func (m marker) sleeping() int {
+	return count(func(line string) bool { return line == "sleep\x00"+string(m)+"\x00" })
+}
+
+// count counts the processes with some sort of command line, which is empty for the dead.
+func count(sort func(line string) bool) int {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	return len(slices.DeleteFunc(lines, func(file string) bool {
-		line, _ := os.ReadFile(file) // empty for the dead
-		return !strings.Contains(string(line), string(m))
+		line, _ := os.ReadFile(file)
+		return !sort(string(line))
 	}))
 }
 

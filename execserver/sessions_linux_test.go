@@ -17,12 +17,15 @@ func TestProcessesOfSessions(t *testing.T) {
 	b.starts(sh("p", "echo of b; exec sleep %s", m))
 	a.prints("p", "of a\n")
 	b.prints("p", "of b\n")
+	within(t, patience, "all sleep", func() bool { return m.sleeping() == 3 })
 	b.refused(b.ask("process/read", map[string]any{"processId": "only"}), -32600)
 	if b.terminates("only") || !b.terminates("p") {
 		t.Error("who ends what is mixed up")
 	}
 	b.exits("p")
-	within(t, patience, "one process is dead", func() bool { return m.alive() == 2 })
+	if n := m.sleeping(); n != 2 {
+		t.Errorf("%d of them sleep", n)
+	}
 	if got := len(b.of("only")); got != 0 {
 		t.Errorf("%d notifications are somebody else's", got)
 	}
