@@ -76,8 +76,11 @@ func codeOf(method string, err error) protocol.Code {
 			return protocol.InvalidRequest
 		}
 	}
-	if durward.ReasonOf(err) == durward.BadPath {
+	switch durward.ReasonOf(err) {
+	case durward.BadPath, durward.MissingField, durward.WrongType:
 		return protocol.InvalidParams
+	case durward.PathElsewhere:
+		return protocol.InvalidRequest
 	}
 	return protocol.InternalError
 }
