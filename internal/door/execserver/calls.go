@@ -47,6 +47,10 @@ func (c *conn) writeProcess(r request, q protocol.WriteParams) {
 		c.undelivered(r, q, protocol.WriteStarting)
 		return
 	}
+	if p.isOver() {
+		c.answer(r, nil, errGone)
+		return
+	}
 	if !c.hold(r.size) {
 		return
 	}

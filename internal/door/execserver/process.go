@@ -237,6 +237,13 @@ func (p *process) answer(page durward.Page) protocol.ReadResult {
 	return r
 }
 
+// isOver reports whether the process has ended with all that it started.
+func (p *process) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
+}
+
 // listed describes the process.
 func (p *process) listed() protocol.ListedProcess {
 	p.mu.Lock()
