@@ -75,12 +75,27 @@ func (r *request) judgeThere(p *place, recursive bool) error {
 		at = fd
 	}
 	if r.hold.Reads(p.at) != nil || r.hold.Reads(at) != nil {
-		return r.refuse(durward.OutsideRoot, p.named)
+		return r.hidden(p, at)
 	}
 	if !recursive || !p.isDir() && !p.isLink() {
 		return r.refuse(durward.FileExists, p.named)
 	}
 	return nil
+}
+
+// hidden refuses to say that something is there, in the words in which it would be refused to
+// make it.
+func (r *request) hidden(p *place, at int) error {
+	err := r.hold.Makes(at, ".")
+	if p.dir != nothing {
+		if outer := r.hold.Makes(p.dir, p.names...); outer != nil {
+			err = outer
+		}
+	}
+	if err == nil {
+		return r.refuse(durward.OutsideRoot, p.named)
+	}
+	return r.failed(p.named, err)
 }
 
 // makeDirectories makes the names of a place, each in the one before. If it fails it takes

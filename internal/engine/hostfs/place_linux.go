@@ -103,7 +103,7 @@ func (r *request) lost(n named, err error) error {
 		unix.Close(plain)
 	}
 	if without != err { // a link leads there
-		return r.refuse(durward.FileNotFound, n)
+		return r.failed(n, unix.ENOENT)
 	}
 	dir, _, ended := nearest(unix.AT_FDCWD, n.path)
 	if dir == nothing {

@@ -1,7 +1,11 @@
 package hostfs
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/durward/durward"
@@ -328,4 +332,56 @@ func TestAHardLinkIsNotWrittenThrough(t *testing.T) {
 	s.grant = free
 	s.run(t, []step{{method: "writeFile", input: `{"path":"$/ws/hard"}`, content: "x", want: `{}`}})
 	s.has(t, "out/secret.txt", "x")
+}
+
+// Whether something is there that may not be read, or nothing is, a client is told the same.
+func TestWhatIsHiddenIsToldAsWhatIsAbsent(t *testing.T) {
+	s := newScene(t)
+	s.put(t, "ws/.env", "key")
+	must(t, os.Symlink("../out/none", s.path("ws/nolink")))
+	must(t, os.Symlink(".env", s.path("ws/envlink")))
+	s.grant = s.narrow()
+	s.grant.Files.Deny = []string{s.path("ws/.env"), s.path("ws/.none")}
+	told := func(method, input string) string {
+		t.Helper()
+		_, err := s.do(t.Context(), method, input)
+		e := durward.AsError(err)
+		if e == nil {
+			t.Fatalf("%s %s: %v", method, input, err)
+		}
+		var errno syscall.Errno
+		errors.As(err, &errno)
+		return fmt.Sprint(e.Reason, e.Rule, e.Hint, e.Retry, errno)
+	}
+	for _, pair := range [][2]string{
+		{"out/secret.txt", "out/none"},
+		{"out/secret.txt/x", "out/none/x"},
+		{"out", "none"},
+		{"ws/.env", "ws/.none"},
+		{"ws/.env", "ws/absent"},
+		{"ws/filelink", "ws/nolink"},
+		{"ws/filelink/x", "ws/nolink/x"},
+		{"ws/dirlink/secret.txt", "ws/dirlink/none"},
+		{"ws/dirlink/secret.txt/x", "ws/dirlink/none/x"},
+		{"ws/envlink", "ws/absent"},
+	} {
+		for _, method := range []string{"readFile", "getMetadata", "canonicalize", "readDirectory", "open"} {
+			is, isNot := told(method, `{"path":"$/`+pair[0]+`"}`), told(method, `{"path":"$/`+pair[1]+`"}`)
+			if is != isNot {
+				t.Errorf("%s of %s: %s; of %s: %s", method, pair[0], is, pair[1], isNot)
+			}
+		}
+		for method, input := range map[string]string{
+			"writeFile": `{"path":"%"}`, "createDirectory": `{"path":"%"}`, "remove": `{"path":"%"}`,
+			"copy": `{"sourcePath":"$/ws/a.txt","destinationPath":"%","recursive":false}`,
+		} {
+			if strings.HasPrefix(pair[0], "ws/") && !strings.Contains(pair[0], "dirlink/") {
+				continue // it may be seen that there is a link, or a directory that nothing may be made in
+			}
+			is, isNot := told(method, strings.ReplaceAll(input, "%", "$/"+pair[0])), told(method, strings.ReplaceAll(input, "%", "$/"+pair[1]))
+			if is != isNot {
+				t.Errorf("%s to %s: %s; to %s: %s", method, pair[0], is, pair[1], isNot)
+			}
+		}
+	}
 }

@@ -177,7 +177,9 @@ func apart[T io.Closer](ctx context.Context, op string, f func() (T, error)) (T,
 }
 
 // failed gives an error the form in which it leaves the engine. It names the path as the
-// client wrote it and never where that led.
+// client wrote it and never where that led. What is hidden from the client is told in no
+// other way than what is not there; that it was refused shows by the kind alone, which is
+// for the record.
 func (r *request) failed(n named, err error) error {
 	inner := durward.AsError(err)
 	if err == nil || inner != nil && inner.Path == n.text {
@@ -187,7 +189,11 @@ func (r *request) failed(n named, err error) error {
 		Reason: reasonFor(err), Op: r.op, Path: n.text, Err: fmt.Errorf("%q: %w", n.text, err),
 		Retry: errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.EAGAIN),
 	}
-	if inner != nil {
+	switch {
+	case inner == nil:
+	case e.Reason == durward.FileNotFound:
+		e.Kind, e.Err = durward.KindOf(err), fmt.Errorf("%q: %w", n.text, unix.ENOENT)
+	default:
 		e.Kind, e.Rule, e.Hint, e.Retry = durward.KindOf(err), inner.Rule, inner.Hint, inner.Retry
 	}
 	return e
