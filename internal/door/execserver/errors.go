@@ -64,7 +64,7 @@ func malformedCode(method string, err error) protocol.Code {
 func codeOf(method string, err error) protocol.Code {
 	switch family(method) {
 	case "filesystem":
-		return protocol.Code(fsCode(method, err))
+		return fsCode(method, err)
 	case "http":
 		return httpCode(err)
 	}

@@ -1,59 +1,54 @@
 package execserver
 
-import "github.com/durward/durward"
-
-// Codes of errors. The first four are those of JSON-RPC.
-const (
-	codeInvalidRequest = -32600
-	codeInvalidParams  = -32602
-	codeInternal       = -32603
-	codeNotFound       = -32004
+import (
+	"github.com/durward/durward"
+	"github.com/durward/durward/execserver/protocol"
 )
 
 // fsCodes are the codes of what goes wrong with files: what is refused by a rule or is of the
 // wrong kind is an invalid request, and what is not in the table an internal error.
-var fsCodes = map[durward.Reason]int{
-	durward.FileNotFound:  codeNotFound,
-	durward.ParentMissing: codeNotFound,
-	durward.HandleUnknown: codeNotFound,
+var fsCodes = map[durward.Reason]protocol.Code{
+	durward.FileNotFound:  protocol.NotFound,
+	durward.ParentMissing: protocol.NotFound,
+	durward.HandleUnknown: protocol.NotFound,
 
-	durward.MissingField: codeInvalidParams,
-	durward.UnknownField: codeInvalidParams,
-	durward.WrongType:    codeInvalidParams,
-	durward.BadJSON:      codeInvalidParams,
-	durward.BadEncoding:  codeInvalidParams,
-	durward.BadBase64:    codeInvalidParams,
-	durward.BadPath:      codeInvalidParams,
-	durward.EmptyPath:    codeInvalidParams,
-	durward.NULInPath:    codeInvalidParams,
+	durward.MissingField: protocol.InvalidParams,
+	durward.UnknownField: protocol.InvalidParams,
+	durward.WrongType:    protocol.InvalidParams,
+	durward.BadJSON:      protocol.InvalidParams,
+	durward.BadEncoding:  protocol.InvalidParams,
+	durward.BadBase64:    protocol.InvalidParams,
+	durward.BadPath:      protocol.InvalidParams,
+	durward.EmptyPath:    protocol.InvalidParams,
+	durward.NULInPath:    protocol.InvalidParams,
 
-	durward.PathElsewhere:     codeInvalidRequest,
-	durward.OutOfRange:        codeInvalidRequest,
-	durward.OutsideRoot:       codeInvalidRequest,
-	durward.OutsideZones:      codeInvalidRequest,
-	durward.SymlinkTarget:     codeInvalidRequest,
-	durward.NotRegularFile:    codeInvalidRequest,
-	durward.SpecialFilesystem: codeInvalidRequest,
-	durward.NetworkFS:         codeInvalidRequest,
-	durward.HardLink:          codeInvalidRequest,
-	durward.MaxFileBytes:      codeInvalidRequest,
-	durward.OutputTooLarge:    codeInvalidRequest,
-	durward.NeedsRecursive:    codeInvalidRequest,
-	durward.IntoItself:        codeInvalidRequest,
-	durward.QueueFull:         codeInvalidRequest,
-	durward.ModeDenied:        codeInvalidRequest,
-	durward.NetworkDenied:     codeInvalidRequest,
-	durward.NotSupported:      codeInvalidRequest,
+	durward.PathElsewhere:     protocol.InvalidRequest,
+	durward.OutOfRange:        protocol.InvalidRequest,
+	durward.OutsideRoot:       protocol.InvalidRequest,
+	durward.OutsideZones:      protocol.InvalidRequest,
+	durward.SymlinkTarget:     protocol.InvalidRequest,
+	durward.NotRegularFile:    protocol.InvalidRequest,
+	durward.SpecialFilesystem: protocol.InvalidRequest,
+	durward.NetworkFS:         protocol.InvalidRequest,
+	durward.HardLink:          protocol.InvalidRequest,
+	durward.MaxFileBytes:      protocol.InvalidRequest,
+	durward.OutputTooLarge:    protocol.InvalidRequest,
+	durward.NeedsRecursive:    protocol.InvalidRequest,
+	durward.IntoItself:        protocol.InvalidRequest,
+	durward.QueueFull:         protocol.InvalidRequest,
+	durward.ModeDenied:        protocol.InvalidRequest,
+	durward.NetworkDenied:     protocol.InvalidRequest,
+	durward.NotSupported:      protocol.InvalidRequest,
 }
 
 // fsCode gives the code that answers a call of a method for files that ended with an error.
-func fsCode(method string, err error) int {
+func fsCode(method string, err error) protocol.Code {
 	reason := durward.ReasonOf(err)
-	if reason == durward.BadBase64 && method == "fs/writeFile" {
-		return codeInvalidRequest
+	if reason == durward.BadBase64 && method == protocol.FSWriteFile {
+		return protocol.InvalidRequest
 	}
 	if code, ok := fsCodes[reason]; ok {
 		return code
 	}
-	return codeInternal
+	return protocol.InternalError
 }

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/execserver/protocol"
 )
 
 func TestFileErrorsHaveTheirCodes(t *testing.T) {
 	for _, tt := range []struct {
 		method, what string
 		reason       durward.Reason
-		code         int
+		code         protocol.Code
 	}{
 		{"fs/readFile", "nothing is there", durward.FileNotFound, -32004},
 		{"fs/readFile", "a directory or a device", durward.NotRegularFile, -32600},
