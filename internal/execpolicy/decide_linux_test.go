@@ -198,3 +198,14 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	done.Wait()
 }
+
+// A request to a host reads no files, and no ceiling of files is in its way.
+func TestRequestsToHosts(t *testing.T) {
+	w := newWorld(t)
+	for _, o := range []execpolicy.Options{{}, {Root: w.at("ws")}, {Sandbox: durward.ReadOnly}} {
+		d := w.policy(o).Decide(durward.Call{Tool: "http/request", Input: []byte(`{}`)}, durward.Tool{})
+		if asks := d.Grant.Asks(); !d.Allow || !slices.Equal(asks, []durward.GrantField{durward.FieldLimits}) {
+			t.Errorf("%+v: %v, %q", o, d, asks)
+		}
+	}
+}
