@@ -125,7 +125,9 @@ func TestFlagsAtFault(t *testing.T) {
 		{execpolicy.Options{Sandbox: durward.DangerFullAccess, Root: w.top}, "--root"},
 		{execpolicy.Options{Root: "/"}, "--root"},
 		{execpolicy.Options{Root: w.at("none")}, "--root"},
+		{execpolicy.Options{Root: "ws"}, "--root"},
 		{execpolicy.Options{Sandbox: durward.WorkspaceWrite, Dir: "/"}, "--sandbox"},
+		{execpolicy.Options{Sandbox: durward.WorkspaceWrite}, "--sandbox"},
 	} {
 		tt.o.Host.Resolve = filepath.EvalSymlinks
 		_, err := execpolicy.New(tt.o)

@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"github.com/durward/durward"
@@ -105,45 +106,55 @@ func ceilingOf(o Options) (*ceiling, error) {
 	if mode == "" {
 		c.c.Mode, c.c.Network, c.flag = durward.WorkspaceWrite, durward.NetFull, roots
 	}
+	if o.Root == "" && mode == durward.ReadOnly {
+		c.wholeMachine()
+		return c, nil
+	}
 	dir, flag := o.Root, roots
 	if dir == "" {
 		dir, flag = o.Dir, modes
 	}
-	dir, err := o.Host.Resolve(dir)
-	switch {
-	case err != nil:
-		return nil, invalid(flag, "name a directory that exists", "%w", err)
-	case dir == "/" && (o.Root != "" || mode == durward.WorkspaceWrite):
-		return nil, invalid(flag, "name a --root below it", "/ is no directory to keep anybody in")
-	case o.Root == "":
-		c.wholeMachine(dir)
-	default:
-		c.beneath(dir)
+	if err := c.begin(dir, flag, o.Host); err != nil {
+		return nil, err
 	}
+	if o.Root != "" {
+		c.beneath()
+		return c, nil
+	}
+	c.wholeMachine()
+	c.add(durward.Entry{Path: c.root, Access: durward.AccessWrite})
+	c.add(durward.Entry{Path: "/tmp", Access: durward.AccessWrite, IfThere: true})
 	return c, nil
 }
 
-// wholeMachine lets all of the machine be read, and in a mode that writes a directory and
-// /tmp be written.
-func (c *ceiling) wholeMachine(dir string) {
-	c.add(durward.Entry{Path: "/", Access: durward.AccessRead})
-	if c.c.Mode == durward.WorkspaceWrite {
-		c.add(durward.Entry{Path: dir, Access: durward.AccessWrite})
-		c.add(durward.Entry{Path: "/tmp", Access: durward.AccessWrite, IfThere: true})
-		c.root = dir
+// begin looks the root up.
+func (c *ceiling) begin(dir, flag string, host policy.Host) error {
+	if !filepath.IsAbs(dir) {
+		return invalid(flag, "name a --root", "%q is no absolute path", dir)
 	}
+	physical, err := host.Resolve(dir)
+	switch {
+	case err != nil:
+		return invalid(flag, "name a --root that exists", "%w", err)
+	case physical == "/":
+		return invalid(flag, "name a --root below it", "/ is no directory to keep anybody in")
+	}
+	c.root = physical
+	return nil
 }
 
-// beneath lets the files of the system and of a directory be read, and in a mode that writes
-// the directory be written.
-func (c *ceiling) beneath(dir string) {
+// wholeMachine lets all of the machine be read.
+func (c *ceiling) wholeMachine() { c.add(durward.Entry{Path: "/", Access: durward.AccessRead}) }
+
+// beneath lets the files of the system and of the root be read, and in a mode that writes
+// the root be written.
+func (c *ceiling) beneath() {
 	access := durward.AccessWrite
 	if c.c.Mode == durward.ReadOnly {
 		access = durward.AccessRead
 	}
 	c.add(durward.Entry{Platform: true, Access: durward.AccessRead})
-	c.add(durward.Entry{Path: dir, Access: access})
-	c.root = dir
+	c.add(durward.Entry{Path: c.root, Access: access})
 }
 
 func (c *ceiling) add(e durward.Entry) {

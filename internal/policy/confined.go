@@ -22,17 +22,20 @@ const (
 	OfOperator
 )
 
-// Confined gives the policy that holds a command to a confinement, on this host. It is
+// Confined gives the policy that holds a command to a confinement, on this host. Paths are
 // looked up once, and the policy does not follow later changes.
 //
-// What may be read or written is what is there: an entry for what is missing gives nothing,
-// unless it takes something back from what can be written. So does one that leads out of
-// what can be written by a symlink, as a command could have put that there; what such an
-// entry would let be written is refused. An entry within a denied one cannot be given, and
-// is refused, too. /proc and /dev are the command's own. A set that is denied within nothing
-// that is given says nothing new, and what lies in it can be given.
+// An entry gives what is there: one for a missing path gives nothing. An entry that lets be
+// read what lies in something to be written takes back the writing, also of what is missing.
+// An entry that denies what no other gives says nothing new, so entries within it hold; one
+// within a path that is denied inside of what is given cannot be held, and is refused.
+// /proc and /dev are the command's own, and no entry gives another one's.
 //
-// The error has reason OutsideRoot or SandboxUnavailable, and the entry's member as its rule.
+// A symlink in what can be written may have been put there by a command. Where one leads an
+// entry out of that, nothing is read by it, and an entry that writes is refused.
+//
+// The error has reason OutsideRoot, SandboxUnavailable or PolicyInvalid. Of the first two the
+// rule is the member of the entry at fault.
 func Confined(c durward.Confinement, host Host, by Voice) (*Policy, error) {
 	if !confines(c.Mode) {
 		return Compile(&Document{Mode: c.Mode}, host)
