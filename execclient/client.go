@@ -47,7 +47,7 @@ func Dial(ctx context.Context, args RemoteConnectArgs) (*Client, error) {
 		gone: make(chan struct{}), ended: make(chan struct{}), changed: make(chan struct{}),
 		processes: make(map[string]*Process), bodies: make(map[string]*Body), watches: make(map[uint64]chan struct{}),
 	}
-	l, hello, err := c.dialer.dial(ctx, life, args.Options.Resume, c.deliver)
+	l, hello, err := c.dialer.begin(ctx, life, c.deliver)
 	if err != nil {
 		stop()
 		c.dialer.close()
@@ -116,22 +116,22 @@ func (c *Client) newID() string {
 	return c.own + "-" + strconv.FormatUint(c.ids.Add(1), 10)
 }
 
-// A policy says what becomes of a call whose connection was lost before the answer.
-type policy bool
+// A retry says what becomes of a call whose connection was lost before the answer.
+type retry bool
 
 const (
-	once  policy = false // it may have been carried out, so it is interrupted
-	again policy = true  // it is made again
+	once  retry = false // it may have been carried out, so it is interrupted
+	again retry = true  // it is made again
 )
 
 // call makes a call and reads the result.
-func call[R, P any](ctx context.Context, c *Client, p policy, method string, params P) (R, error) {
+func call[R, P any](ctx context.Context, c *Client, try retry, method string, params P) (R, error) {
 	var none R
 	raw, err := protocol.Encode(params)
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", method, err)
 	}
-	answer, err := c.call(ctx, p, method, raw)
+	answer, err := c.call(ctx, try, method, raw)
 	if err != nil {
 		return none, err
 	}
@@ -161,7 +161,7 @@ func callOn[R, P any](ctx context.Context, l *link, method string, params P) (R,
 }
 
 // call makes a call on whatever connection there is, and waits for one.
-func (c *Client) call(ctx context.Context, p policy, method string, params json.RawMessage) (json.RawMessage, error) {
+func (c *Client) call(ctx context.Context, try retry, method string, params json.RawMessage) (json.RawMessage, error) {
 	for {
 		l, err := c.current(ctx)
 		if err != nil {
@@ -170,7 +170,7 @@ func (c *Client) call(ctx context.Context, p policy, method string, params json.
 		answer, err := l.call(ctx, method, params)
 		switch {
 		case errors.Is(err, errUnsent):
-		case errors.Is(err, ErrInterrupted) && p == again:
+		case errors.Is(err, ErrInterrupted) && try == again:
 		default:
 			return answer, err
 		}

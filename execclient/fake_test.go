@@ -36,6 +36,7 @@ type fakeServer struct {
 	counts   map[string]int          // guarded by mu; requests by method
 	auth     []string                // guarded by mu; credentials that came
 	accepted int                     // guarded by mu; connections
+	busy     int                     // guarded by mu; how often a session is said to be attached elsewhere
 	token    string                  // what to ask for; empty for nothing
 }
 
@@ -311,7 +312,8 @@ func (c *fakeConn) initialize(p protocol.InitializeParams) (protocol.InitializeR
 		if s == nil {
 			return protocol.InitializeResult{}, invalid("unknown session id")
 		}
-		if !s.attach(c) {
+		if c.f.busy > 0 || !s.attach(c) {
+			c.f.busy--
 			return protocol.InitializeResult{}, refused{Code: protocol.SessionAttached, Message: "attached elsewhere"}
 		}
 		c.session = s
@@ -396,6 +398,9 @@ func (c *fakeConn) writeBlock(p protocol.WriteBlockParams) (protocol.Empty, erro
 // http answers with the path of the URL as the number of MiB to stream.
 func (c *fakeConn) http(p protocol.HTTPRequestParams) (protocol.HTTPRequestResult, error) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(p.URL, "http://"), "/")
+	if path == "rubbish" {
+		c.send([]string{"neither answer nor notification"})
+	}
 	size, err := strconv.Atoi(path)
 	if err != nil {
 		return protocol.HTTPRequestResult{}, refused{Code: protocol.InternalError, Message: "no connection"}

@@ -17,7 +17,7 @@ const closeTimeout = 5 * time.Second
 // A handle is a file that is open on the server. It ends with its connection: what was
 // opened there cannot be had again for certain.
 type handle struct {
-	ctx  context.Context //nolint:containedctx // of the opening; io.Reader and io.Writer have no other
+	ctx  context.Context // of the opening; io.Reader and io.Writer have no other
 	link *link
 	id   string
 	at   uint64 // offset of the next block

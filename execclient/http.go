@@ -109,7 +109,7 @@ func (c *Client) body(p protocol.HTTPBodyDeltaParams) {
 
 // A Body is the body of a response that is streamed.
 type Body struct {
-	ctx  context.Context //nolint:containedctx // of the request; io.Reader has no other
+	ctx  context.Context // of the request; io.Reader has no other
 	link *link           // it comes by
 
 	mu      sync.Mutex

@@ -31,6 +31,19 @@ func (d *dialer) close() { d.done() }
 // errRefused is a server's answer to a connection that will not change by itself.
 var errRefused = errors.New("execclient: the server refuses the connection")
 
+// begin opens the first connection. A session that somebody has just left can be taken for
+// attached for a moment.
+func (d *dialer) begin(ctx, life context.Context, deliver func(string, json.RawMessage) error) (*link, protocol.InitializeResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.args.Options.ConnectTimeout)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, longPause) {
+		l, hello, err := d.dial(ctx, life, d.args.Options.Resume, deliver)
+		if !hasCode(err, protocol.SessionAttached) || !pauseFor(ctx, pause) {
+			return l, hello, err
+		}
+	}
+}
+
 // dial opens a connection for a session; an empty one is new. The link lives as long as
 // life; ctx and the time-out are for the handshake.
 func (d *dialer) dial(ctx, life context.Context, session string, deliver func(string, json.RawMessage) error) (*link, protocol.InitializeResult, error) {

@@ -48,7 +48,8 @@ type ConnectOptions struct {
 	// capability durwardLimits is not one to have them: Dial fails.
 	Limits *protocol.Limits
 	// ConnectTimeout bounds one attempt to connect, up to the server's answer to
-	// initialize. Zero means 10 s.
+	// initialize. Within it Dial waits for a session to resume that the server still
+	// takes for another connection's. Zero means 10 s.
 	ConnectTimeout time.Duration
 	// ResumeTimeout is for how long a lost connection is tried again. Zero means 60 s;
 	// less than zero means not at all. A server may give a session up earlier.
@@ -102,7 +103,7 @@ func (a RemoteConnectArgs) httpClient() (client *http.Client, done func()) {
 	if a.HTTPClient != nil {
 		*client = *a.HTTPClient
 	} else {
-		t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: false}
+		t := &http.Transport{Proxy: http.ProxyFromEnvironment}
 		client.Transport, done = t, t.CloseIdleConnections
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
