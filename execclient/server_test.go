@@ -316,6 +316,14 @@ func TestServerFiles(t *testing.T) {
 	if is, err := files.Canonicalize(t.Context(), dir+"/b/../a"); err != nil || is != dir+"/a" {
 		t.Errorf("%q, %v", is, err)
 	}
+	fired, err := files.WatchMissing(t.Context(), []string{dir + "/new"}, dir+"/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := files.WriteFile(t.Context(), dir+"/new", nil); err != nil {
+		t.Fatal(err)
+	}
+	<-fired
 	if err := files.Remove(t.Context(), dir+"/a", true, false); err != nil {
 		t.Fatal(err)
 	}
