@@ -338,20 +338,19 @@ func requestsWithoutEnd(t *testing.T, s *watched) {
 
 // writesWithoutEnd writes to a process that does not read. Not all is kept for it.
 func writesWithoutEnd(t *testing.T, s *watched) {
+	before := s.resident()
 	for _, tty := range []bool{false, true} {
 		c := rawDial(t, s.url)
-		before := s.resident()
 		must(t, c.ask(fmt.Sprintf(`{"id":1,"method":"process/start","params":{"processId":"p","argv":["sleep","600"],"cwd":"/","env":{},"tty":%t,"pipeStdin":true}}`, tty)))
 		chunk := base64Of(strings.Repeat("x", 64<<10))
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		sent := 0
-		for ctx.Err() == nil && sent < 3000 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		for sent := 0; ctx.Err() == nil && sent < 16384; { // 1 GiB
 			if c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"id":%d,"method":"process/write","params":{"processId":"p","chunk":%q,"writeId":"%[1]d"}}`, sent, chunk)) == nil {
 				sent++
 			}
 		}
 		cancel()
-		s.grew(before, 40_000_000)
+		s.grew(before, 400_000_000)
 		_ = c.CloseNow()
 	}
 }
