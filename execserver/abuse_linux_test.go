@@ -40,7 +40,8 @@ func TestAbuse(t *testing.T) {
 		{"many connections", manyConnections},
 		{"connections that stop half way", halfConnections},
 		{"requests without an end", requestsWithoutEnd},
-		{"writes without an end", writesWithoutEnd},
+		{"writes without an end", writesWithoutEnd(false)},
+		{"writes to a terminal without an end", writesWithoutEnd(true)},
 		{"many processes, one after the other", churn},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -336,21 +337,21 @@ func requestsWithoutEnd(t *testing.T, s *watched) {
 	}
 }
 
-// writesWithoutEnd writes to a process that does not read. Not all is kept for it.
-func writesWithoutEnd(t *testing.T, s *watched) {
-	before := s.resident()
-	for _, tty := range []bool{false, true} {
-		c := rawDial(t, s.url)
+// writesWithoutEnd writes 1 GiB, or as much as is taken, to a process that does not read. Not
+// all is kept for it.
+func writesWithoutEnd(tty bool) func(*testing.T, *watched) {
+	return func(t *testing.T, s *watched) {
+		before, c := s.resident(), rawDial(t, s.url)
 		must(t, c.ask(fmt.Sprintf(`{"id":1,"method":"process/start","params":{"processId":"p","argv":["sleep","600"],"cwd":"/","env":{},"tty":%t,"pipeStdin":true}}`, tty)))
 		chunk := base64Of(strings.Repeat("x", 64<<10))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		for sent := 0; ctx.Err() == nil && sent < 16384; { // 1 GiB
+		defer cancel()
+		for sent := 0; ctx.Err() == nil && sent < 16384; {
 			if c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"id":%d,"method":"process/write","params":{"processId":"p","chunk":%q,"writeId":"%[1]d"}}`, sent, chunk)) == nil {
 				sent++
 			}
 		}
-		cancel()
-		s.grew(before, 400_000_000)
+		s.grew(before, 600_000_000)
 		_ = c.CloseNow()
 	}
 }
