@@ -238,10 +238,7 @@ func (c *copying) pour(ctx context.Context, from *os.File, f *written, stat *uni
 
 func (c *copying) copyDirectory(ctx context.Context, source, target *place) error {
 	if target.at == nothing {
-		if err := c.makeDirectories(target, true); err != nil {
-			return err
-		}
-		fd, err := descend(target.dir, target.names)
+		fd, err := c.makeDirectories(target, true)
 		if err != nil {
 			return err
 		}
@@ -251,22 +248,6 @@ func (c *copying) copyDirectory(ctx context.Context, source, target *place) erro
 	}
 	c.made = directory{target.stat.Dev, target.stat.Ino}
 	return c.copyTree(ctx, source.at, target.at, maxDepth)
-}
-
-// descend opens directories that were made, each in the one before, and goes through no link.
-func descend(dir int, names []string) (int, error) {
-	at := dir
-	for _, name := range names {
-		fd, err := openat(at, name, asPlace|unix.O_DIRECTORY|unix.O_NOFOLLOW)
-		if at != dir {
-			unix.Close(at)
-		}
-		if err != nil {
-			return nothing, err
-		}
-		at = fd
-	}
-	return at, nil
 }
 
 // copyTree copies what is in one directory into another. Both are open as places.
@@ -354,7 +335,7 @@ func (c *copying) copyBeside(ctx context.Context, source *place, to int, name st
 	if err := c.mayGrow(c.to, source.stat.Size); err != nil {
 		return err
 	}
-	dir, err := unix.FcntlInt(uintptr(to), unix.F_DUPFD_CLOEXEC, 0)
+	dir, err := dup(to)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package hostfs
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -40,7 +41,11 @@ func (r *request) createDirectory(ctx context.Context) (*work, error) {
 			if p.at != nothing {
 				return nil // it is there
 			}
-			return r.failed(n, r.makeDirectories(p, recursive))
+			fd, err := r.makeDirectories(p, recursive)
+			if err != nil {
+				return r.failed(n, err)
+			}
+			return unix.Close(fd)
 		})
 		if err != nil {
 			return durward.Result{}, err
@@ -98,46 +103,70 @@ func (r *request) hidden(p *place, at int) error {
 	return r.failed(p.named, err)
 }
 
-// makeDirectories makes the names of a place, each in the one before. If it fails it takes
-// away those that it has made, unless somebody has used them.
-func (r *request) makeDirectories(p *place, recursive bool) (err error) {
+// makeDirectories makes the names of a place, each in the one before, and gives the last one
+// open as a place. If it fails it takes away those that it has made, unless somebody has used
+// them.
+func (r *request) makeDirectories(p *place, recursive bool) (int, error) {
 	if err := r.hold.Makes(p.dir, p.names...); err != nil {
+		return nothing, err
+	}
+	at, err := dup(p.dir)
+	if err != nil {
+		return nothing, err
+	}
+	t := &trail{at: at}
+	for _, name := range p.names {
+		if err := t.enter(name, recursive); err != nil {
+			t.end(true)
+			return nothing, err
+		}
+	}
+	t.end(false)
+	return t.at, nil
+}
+
+// A trail is a way through directories of which some were made.
+type trail struct {
+	at   int // the last of them
+	made []made
+}
+
+// A made directory has the name that it was made by in a directory that is open.
+type made struct {
+	in   int
+	name string
+}
+
+// enter goes into a directory, and makes it if nothing is there. It goes through no link.
+func (t *trail) enter(name string, mayExist bool) error {
+	err := unix.Mkdirat(t.at, name, 0o777)
+	ours := err == nil
+	if !ours && (err != unix.EEXIST || !mayExist) {
 		return err
 	}
-	var made []*written
-	dir, err := unix.FcntlInt(uintptr(p.dir), unix.F_DUPFD_CLOEXEC, 0)
-	defer func() {
-		if dir != nothing {
-			unix.Close(dir)
-		}
-		for i := len(made) - 1; i >= 0; i-- {
-			if err != nil {
-				unix.Unlinkat(made[i].dir, made[i].name, unix.AT_REMOVEDIR)
-			}
-			unix.Close(made[i].dir)
-		}
-	}()
-	for _, name := range p.names {
-		if err != nil {
-			return err
-		}
-		err = unix.Mkdirat(dir, name, 0o777)
-		ours := err == nil
-		if err == unix.EEXIST && recursive {
-			err = nil
-		}
-		if err != nil {
-			return err
-		}
-		in := dir
-		if dir, err = openat(in, name, asPlace|unix.O_DIRECTORY|unix.O_NOFOLLOW); err != nil {
-			err = unix.EEXIST // what is there is no directory
-		}
-		if ours {
-			made = append(made, &written{dir: in, name: name})
-		} else {
-			unix.Close(in)
-		}
+	fd, err := openat(t.at, name, asPlace|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	if err != nil {
+		return unix.EEXIST // what is there now is no directory
 	}
-	return err
+	if ours {
+		t.made = append(t.made, made{t.at, name})
+	} else {
+		unix.Close(t.at)
+	}
+	t.at = fd
+	return nil
+}
+
+// end leaves the trail behind, and with undo takes away what was made, unless somebody has
+// used it.
+func (t *trail) end(undo bool) {
+	for _, m := range slices.Backward(t.made) {
+		if undo {
+			unix.Unlinkat(m.in, m.name, unix.AT_REMOVEDIR)
+		}
+		unix.Close(m.in)
+	}
+	if undo {
+		unix.Close(t.at)
+	}
 }

@@ -169,7 +169,7 @@ func (r *request) createOnce(p *place) (*written, error) {
 	if err := r.hold.Makes(p.dir, p.names...); err != nil {
 		return nil, err
 	}
-	dir, err := unix.FcntlInt(uintptr(p.dir), unix.F_DUPFD_CLOEXEC, 0)
+	dir, err := dup(p.dir)
 	if err != nil {
 		return nil, err
 	}
