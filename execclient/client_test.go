@@ -492,6 +492,17 @@ func TestAServerThatTalksRubbishIsLeft(t *testing.T) {
 	f.mu.Unlock()
 }
 
+func TestAnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
+	f := newFake(t, everything)
+	c := dial(t, f, execclient.ConnectOptions{})
+	if _, err := c.HTTP(t.Context(), protocol.HTTPRequestParams{URL: "http://h/huge"}); !errors.Is(err, execclient.ErrAnswerTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.EnvironmentStatus(t.Context()); err != nil {
+		t.Errorf("the client is of no use any more: %v", err)
+	}
+}
+
 func TestWhatAServerCannotDoIsNotAskedFor(t *testing.T) {
 	f := newFake(t, protocol.Capabilities{})
 	c := dial(t, f, execclient.ConnectOptions{})

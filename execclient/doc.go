@@ -15,7 +15,8 @@
 //
 // Calls that only look are made again on the new connection, and so are those that the
 // server knows by an id. Of others it cannot be known whether they were carried out;
-// they end with [ErrInterrupted].
+// they end with [ErrInterrupted]. A message of more than 64 MiB is not read: what can be
+// larger, files and bodies of responses, can be had in pieces.
 //
 // A [Client], its processes and its files may be used from several goroutines at once; a
 // reader or a writer of one file or body is for one. No call waits for another one's reader: output that nobody takes is held up to a

@@ -57,6 +57,9 @@ var (
 	ErrUnknownProcess = errors.New("execclient: the server does not know the process")
 	// ErrTooLarge refuses a call that makes a larger message than a server takes.
 	ErrTooLarge = errors.New("execclient: the message would be too large")
+	// ErrAnswerTooLarge ends the calls that were on their way when a message of more than
+	// 64 MiB came. Nobody knows whose answer it was, or whether they were carried out.
+	ErrAnswerTooLarge = errors.New("execclient: an answer is too large")
 	// ErrTooSlow ends the body of a response that was not read while it came.
 	ErrTooSlow = errors.New("execclient: the body was not read in time")
 )

@@ -1,6 +1,7 @@
 package execclient_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -398,8 +399,11 @@ func (c *fakeConn) writeBlock(p protocol.WriteBlockParams) (protocol.Empty, erro
 // http answers with the path of the URL as the number of MiB to stream.
 func (c *fakeConn) http(p protocol.HTTPRequestParams) (protocol.HTTPRequestResult, error) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(p.URL, "http://"), "/")
-	if path == "rubbish" {
+	switch path {
+	case "rubbish":
 		c.send([]string{"neither answer nor notification"})
+	case "huge":
+		c.ws.Write(c.ctx, websocket.MessageText, bytes.Repeat([]byte(" "), 64<<20+1))
 	}
 	size, err := strconv.Atoi(path)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxIncoming is the largest message that is read. The answers of servers are
-	// smaller: files are read in blocks, and the output that is kept of a process fits.
+	// maxIncoming is the largest message that is read. Files are read in blocks, and the
+	// output that is kept of a process fits.
 	maxIncoming = 64 << 20
 	// writeTimeout is how long a server may take to take one message.
 	writeTimeout = 30 * time.Second
@@ -196,8 +196,19 @@ func (l *link) call(ctx context.Context, method string, params json.RawMessage) 
 	case a := <-answered:
 		return a.result, a.named(method)
 	default:
-		return nil, ErrInterrupted
+		return nil, l.unanswered()
 	}
+}
+
+// unanswered says why a call of a connection that ended has no answer. One that was too
+// large may have been to this call, which would get it again.
+func (l *link) unanswered() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(l.err, websocket.ErrMessageTooBig) {
+		return ErrAnswerTooLarge
+	}
+	return ErrInterrupted
 }
 
 // named puts the method into a refusal.
