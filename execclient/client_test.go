@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -490,6 +491,69 @@ func TestAServerThatTalksRubbishIsLeft(t *testing.T) {
 		t.Errorf("%d connections", f.accepted)
 	}
 	f.mu.Unlock()
+}
+
+func TestWhatWasNotSentIsAskedFor(t *testing.T) {
+	f := newFake(t, everything)
+	p := start(t, dial(t, f, execclient.ConnectOptions{}), "holey")
+	var out, errs bytes.Buffer
+	if exit, err := p.Copy(t.Context(), &out, &errs); err != nil || exit.Code != 0 || out.String() != "ac" || errs.String() != "b" {
+		t.Errorf("%q, %q, %+v, %v", out.String(), errs.String(), exit, err)
+	}
+}
+
+func TestASilentConnectionIsLeft(t *testing.T) {
+	f := newFake(t, everything)
+	r := newRelay(t, strings.TrimPrefix(f.url(), "ws://"))
+	c := dialRelay(t, r, execclient.ConnectOptions{KeepAlive: 20 * time.Millisecond})
+	p := start(t, c, "cat")
+	r.silence()
+	if err := p.Write(t.Context(), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if o, err := p.Next(t.Context()); err != nil || string(o.Data) != "x" {
+		t.Errorf("%q, %v", o.Data, err)
+	}
+}
+
+func TestWritesThatNobodyTakes(t *testing.T) {
+	f := newFake(t, everything)
+	c := dial(t, f, execclient.ConnectOptions{})
+	none, err := c.Attach("none", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := none.Write(t.Context(), []byte("x")); !errors.Is(err, execclient.ErrUnknownProcess) {
+		t.Errorf("to a process that is not there: %v", err)
+	}
+	var refused *execclient.Error
+	if _, err := none.Next(t.Context()); !errors.As(err, &refused) || refused.Code != protocol.InvalidRequest {
+		t.Errorf("output of a process that is not there: %v", err)
+	}
+	over := start(t, c, "put", "1")
+	if _, err := over.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := over.Write(t.Context(), []byte("x")); !errors.Is(err, execclient.ErrStdinClosed) {
+		t.Errorf("to a process that is over: %v", err)
+	}
+}
+
+func TestABodyIsGivenUpWithItsContext(t *testing.T) {
+	f := newFake(t, everything)
+	c := dial(t, f, execclient.ConnectOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, body, err := c.HTTPStream(ctx, protocol.HTTPRequestParams{URL: "http://h/9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := c.EnvironmentStatus(t.Context()); err != nil {
+		t.Errorf("it holds up the rest: %v", err)
+	}
+	if _, err := io.Copy(io.Discard, body); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestAnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {

@@ -99,8 +99,8 @@ func (s *fakeSession) start(params protocol.StartParams, canFlow bool) (protocol
 	return protocol.StartResult{ProcessID: p.id, SandboxType: "none"}, nil
 }
 
-// run does what the first argument says: "put" N puts out N bytes of the pattern, "late"
-// does so after its exit, "cat" copies what is written to it.
+// run does what the first argument says: "put" N puts out N bytes of the pattern, "cat"
+// copies what is written to it, and "holey" does not tell of all it puts out.
 func (p *fakeProcess) run(argv []string) {
 	size := 0
 	if len(argv) > 1 {
@@ -110,9 +110,13 @@ func (p *fakeProcess) run(argv []string) {
 	switch argv[0] {
 	case "put":
 		p.putAll(size)
-	case "late":
-		p.exitWith(0)
-		p.putAll(size)
+	case "holey":
+		p.put([]byte("a"))
+		p.mu.Lock() // and one that the client is not told of
+		p.chunks = append(p.chunks, protocol.Chunk{Seq: p.next, Stream: protocol.Stderr, Chunk: []byte("b")})
+		p.next++
+		p.mu.Unlock()
+		p.put([]byte("c"))
 	case "cat":
 		for data := range p.stdin {
 			p.put(data)

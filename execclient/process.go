@@ -157,7 +157,8 @@ func (p *Process) Next(ctx context.Context) (Output, error) {
 	}
 }
 
-// more asks for what is missing, or waits for what is to come.
+// more asks for what is missing, or waits for what is to come. When the client ends, it was
+// disconnected before, and asking tells why.
 func (p *Process) more(ctx context.Context, f found) error {
 	if f.step == stepAsk {
 		return p.ask(ctx)
@@ -174,8 +175,6 @@ func (p *Process) more(ctx context.Context, f found) error {
 	case <-overdue:
 		p.in.missed()
 		return nil
-	case <-p.c.ended:
-		return p.c.Err()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -1,6 +1,7 @@
 package execclient_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -65,12 +66,27 @@ func (r *relay) keep(in, out *net.TCPConn) bool {
 }
 
 func (r *relay) pass(from, to net.Conn) {
-	io.Copy(to, from)
+	_, err := io.Copy(to, from)
+	if errors.Is(err, net.ErrClosed) { // one of them, by the test, and the other one hears nothing
+		io.Copy(io.Discard, from)
+	} else {
+		to.(*net.TCPConn).CloseWrite()
+	}
 	from.Close()
-	to.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.conns, from.(*net.TCPConn))
+}
+
+// silence ends all connections for the server, while the client does not hear of it.
+func (r *relay) silence() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.conns {
+		if c.RemoteAddr().String() == r.to {
+			c.Close()
+		}
+	}
 }
 
 // cut resets all connections, and keeps new ones away or not.
