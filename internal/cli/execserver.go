@@ -183,8 +183,13 @@ func (x *execServing) checkNumbers() error {
 		value int64
 		least int64
 	}{
-		{"session-grace", int64(x.grace), 0}, {"limit-wall", int64(x.wall), 1}, {"limit-cpu", int64(x.cpu), 1}, {"limit-memory", x.memory, 1},
-		{"limit-pids", x.pids, 1}, {"limit-processes", int64(x.processes), 1}, {"concurrent-requests", int64(x.requests), 1},
+		{"session-grace", int64(x.grace), 0},
+		{"limit-wall", int64(x.wall), 1},
+		{"limit-cpu", int64(x.cpu), 1},
+		{"limit-memory", x.memory, 1},
+		{"limit-pids", x.pids, 1},
+		{"limit-processes", int64(x.processes), 1},
+		{"concurrent-requests", int64(x.requests), 1},
 	} {
 		if x.given(n.flag) && n.value < n.least {
 			return usageError(fmt.Sprintf("use a number from %d, or leave it out", n.least), "--%s: it is too small", n.flag)

@@ -21,7 +21,9 @@ var (
 	can   = map[durward.Access]int{durward.AccessRead: 1, durward.AccessWrite: 2, durward.AccessProtect: 1, durward.AccessDeny: 0, "": 0}
 )
 
-func lies(dir, path string) bool { return dir == "/" || path == dir || strings.HasPrefix(path, dir+"/") }
+func lies(dir, path string) bool {
+	return dir == "/" || path == dir || strings.HasPrefix(path, dir+"/")
+}
 
 // asked tells what a confinement says of a physical path, by nothing but its words.
 func asked(files tree, c durward.Confinement, path string) int {

@@ -46,7 +46,7 @@ func wordsOf(err error) string {
 	if words == "" {
 		words = durward.KindOf(err).String()
 	}
-	if errno := syscall.Errno(0); errors.As(err, &errno) {
+	if errno := syscall.Errno(0); errors.As(err, &errno) && errno.Error() != words {
 		words += ": " + errno.Error()
 	}
 	return words
