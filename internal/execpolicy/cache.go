@@ -29,12 +29,9 @@ type held struct {
 
 // grant gives a grant that shares nothing.
 func (h *held) grant() durward.Grant {
-	g := h.policy.Grant()
+	g := h.policy.Apart(h.tmp)
 	g.MinLevel = durward.LevelRestrict
 	g.Env, g.PrivateDir = nil, nil
-	if h.tmp {
-		policy.ShowTmp(&g)
-	}
 	return g
 }
 

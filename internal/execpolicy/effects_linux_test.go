@@ -17,6 +17,7 @@ func TestWhatAConfinementHolds(t *testing.T) {
 	}{
 		{"writes inside and not outside", workspace, `echo x > in.txt && echo in-ok; echo x > ../out/n.txt || echo out-denied; exit 3`, "in-ok out-denied", 3},
 		{"the older form does the same", seedOld, `echo x > in.txt && echo in-ok; echo x > ../out/n.txt || echo out-denied; exit 3`, "in-ok out-denied", 3},
+		{"what clients usually send", usual, `echo x > a.txt && echo in-ok; touch /tmp/durward-$$ && rm /tmp/durward-$$ && echo tmp-ok; echo x > .git/config || echo git-denied; echo x > /etc/durward-n || echo etc-denied; cat /etc/passwd >/dev/null && echo read-ok`, "in-ok tmp-ok git-denied etc-denied read-ok", 0},
 		{"a link does not lead out", workspace, `echo x > dirlink/n.txt || echo denied`, "denied", 0},
 		{"reads everything", workspace, `cat $T/out/secret.txt`, "in out/secret.txt", 0},
 		{".git is kept", workspace, `cat .git/config; echo x > .git/config || echo denied; mv .git g || echo denied; mkdir .git/x || echo denied`, "in ws/.git/config denied denied denied", 0},

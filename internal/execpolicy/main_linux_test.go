@@ -148,7 +148,17 @@ const (
 		{"path":{"type":"special","value":{"kind":"minimal"}},"access":"read"},
 		{"path":{"type":"path","path":"$T/ws"},"access":"read"}]},"network":"restricted"},"windowsSandboxLevel":"disabled"}`
 	disabled = `{"permissions":{"type":"disabled"},"windowsSandboxLevel":"disabled"}`
-	seedOld  = `{"sandboxPolicy":{"type":"workspace-write","exclude_slash_tmp":true},"cwd":"$T/ws"}`
+	// usual is what current clients send for every command of a workspace.
+	usual = `{"permissions":{"type":"managed","file_system":{"type":"restricted","entries":[
+		{"path":{"type":"special","value":{"kind":"root"}},"access":"read"},
+		{"path":{"type":"special","value":{"kind":"project_roots"}},"access":"write"},
+		{"path":{"type":"special","value":{"kind":"slash_tmp"}},"access":"write"},
+		{"path":{"type":"special","value":{"kind":"tmpdir"}},"access":"write"},
+		{"path":{"type":"special","value":{"kind":"project_roots","subpath":".git"}},"access":"read","missing_path_behavior":"skip"},
+		{"path":{"type":"special","value":{"kind":"project_roots","subpath":".agents"}},"access":"read","missing_path_behavior":"skip"},
+		{"path":{"type":"special","value":{"kind":"project_roots","subpath":".codex"}},"access":"read","missing_path_behavior":"skip"}]},"network":"restricted"},
+		"windowsSandboxLevel":"disabled","windowsSandboxPrivateDesktop":false,"useLegacyLandlock":false,"cwd":"file://$T/ws","workspaceRoots":["file://$T/ws"],"userHomeDir":"file:///root","temporaryDirectories":null}`
+	seedOld = `{"sandboxPolicy":{"type":"workspace-write","exclude_slash_tmp":true},"cwd":"$T/ws"}`
 )
 
 func owner(info os.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }

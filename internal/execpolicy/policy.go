@@ -55,6 +55,7 @@ type Policy struct {
 // New makes a Policy. The error has reason PolicyInvalid and names the flag at fault.
 func New(o Options) (*Policy, error) {
 	p := &Policy{host: o.Host, limits: processLimits(o.Limits)}
+	p.host.Workspace = ""
 	// What an operator wrote is held or refused.
 	for _, limit := range []struct {
 		set   bool

@@ -19,8 +19,7 @@ func TestNobodyMakesWhatIsProtected(t *testing.T) {
 		"echo x > .agents", "mkdir -p .codex/deep/er; rm -r .codex; exit 0",
 	} {
 		for _, object := range []string{
-			workspace, seedOld,
-			strings.Replace(workspace, `"access":"write"}`, `"access":"write"},{"path":{"type":"special","value":{"kind":"project_roots","subpath":".codex"}},"access":"read","missing_path_behavior":"skip"}`, 1),
+			workspace, seedOld, usual,
 		} {
 			w := newWorld(t)
 			w.ofUser()
@@ -76,8 +75,9 @@ func TestWhatGitNamesIsKept(t *testing.T) {
 // A workspace of root's is written by a command that is not root, and stays root's.
 func TestAWorkspaceOfRoots(t *testing.T) {
 	w := newWorld(t)
-	for _, dir := range []string{"ws", "ws/sub"} {
-		e := w.run(w.policy(execpolicy.Options{}), w.call(workspace, dir, `id -u; echo x >> $T/ws/a.txt && echo y > $T/ws/new && mkdir -p $T/ws/dir/in && rm -r $T/ws/dir && echo written`))
+	for _, at := range [][2]string{{workspace, "ws"}, {workspace, "ws/sub"}, {usual, "ws"}, {usual, "ws/sub"}} {
+		object, dir := at[0], at[1]
+		e := w.run(w.policy(execpolicy.Options{}), w.call(object, dir, `id -u; echo x >> $T/ws/a.txt && echo y > $T/ws/new && mkdir -p $T/ws/dir/in && rm -r $T/ws/dir && echo written`))
 		uid, out, _ := strings.Cut(e.out, "\n")
 		if e.err != nil || out != "written\n" || uid == "0" || e.Report.Identity.Host == 0 {
 			t.Errorf("%s: %q, %v", dir, e.out, e.err)

@@ -291,13 +291,23 @@ func Shows(f durward.Files, path string) bool {
 	return accessAt(f, path) != noAccess && !anyContains(f.Deny, path)
 }
 
-// ShowTmp gives the machine's own /tmp to a grant that reads all of the machine: a command
-// has a private one where no set names it.
-func ShowTmp(g *durward.Grant) {
+// Apart gives the grant of a policy that [Confined] made, or that was narrowed by one, with
+// what its words set apart and its sets do not need: a directory that was named to be
+// written within another one, as it may have another owner, and with showTmp the machine's
+// /tmp where all of the machine is read, as a command has its own where no set names that.
+func (p *Policy) Apart(showTmp bool) durward.Grant {
 	const tmp = "/tmp"
+	g := p.Grant()
 	f := &g.Files
-	named := slices.Contains(f.Write, tmp) || slices.Contains(f.Read, tmp)
-	if !named && accessAt(*f, tmp) == readAccess && !anyContains(f.Deny, tmp) {
+	for _, named := range p.paths {
+		path := named.Physical
+		inner := named.Member == "filesystem.write" && !slices.Contains(f.Write, path)
+		if inner && accessAt(*f, path) == writeAccess && !anyContains(slices.Concat(f.Deny, f.Protect), path) {
+			f.Write = append(f.Write, path)
+		}
+	}
+	if showTmp && !slices.Contains(f.Write, tmp) && accessAt(*f, tmp) == readAccess && !slices.Contains(f.Read, tmp) && !anyContains(f.Deny, tmp) {
 		f.Read = append(f.Read, tmp)
 	}
+	return g
 }

@@ -164,18 +164,42 @@ func TestConfinedByWhom(t *testing.T) {
 	}
 }
 
-func TestShowTmp(t *testing.T) {
-	for _, tt := range []struct{ read, write, deny, want []string }{
-		{[]string{"/"}, nil, nil, []string{"/", "/tmp"}},
-		{[]string{"/"}, []string{"/tmp/ws"}, nil, []string{"/", "/tmp"}},
-		{[]string{"/"}, []string{"/tmp"}, nil, []string{"/"}},
-		{[]string{"/", "/tmp"}, nil, nil, []string{"/", "/tmp"}},
-		{[]string{"/"}, nil, []string{"/tmp"}, []string{"/"}},
-		{[]string{"/usr"}, []string{"/srv"}, nil, []string{"/usr"}},
+func TestApart(t *testing.T) {
+	for _, tt := range []struct {
+		entries []string
+		want    []string
+	}{
+		{[]string{"read /"}, []string{"read /", "read /tmp"}},
+		{[]string{"read /", "read /tmp"}, []string{"read /", "read /tmp"}},
+		{[]string{"read /", "write /tmp"}, []string{"read /", "write /tmp"}},
+		{[]string{"read /", "write /srv"}, []string{"read /", "read /tmp", "write /srv"}},
+		{[]string{"read /", "deny /tmp"}, []string{"read /", "deny /tmp"}},
+		{[]string{"read /usr", "write /srv"}, []string{"read /usr", "write /srv"}},
+		{[]string{"write /srv", "write /srv/shared"}, []string{"write /srv", "write /srv/shared"}},
+		{[]string{"write /srv", "write /srv/shared", "deny /srv/shared"}, []string{"write /srv", "deny /srv/shared"}},
+		{[]string{"write /srv", "write /srv/shared", "protect /srv/shared"}, []string{"write /srv", "protect /srv/shared"}},
+		{[]string{"write /home/ann", "read /home/ann/work", "write /home/ann/work/src", "write /home/ann/work/src/deep"}, []string{
+			"read /home/ann/work", "write /home/ann", "write /home/ann/work/src", "write /home/ann/work/src/deep",
+		}},
 	} {
-		g := durward.Grant{Files: durward.Files{Read: tt.read, Write: tt.write, Deny: tt.deny}}
-		if policy.ShowTmp(&g); !slices.Equal(g.Files.Read, tt.want) {
-			t.Errorf("%q, %q, %q: %q", tt.read, tt.write, tt.deny, g.Files.Read)
+		p, err := policy.Confined(entries(tt.entries...), confinedHost(), policy.OfCaller)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if diff := cmp.Diff(tt.want, sets(p.Apart(true).Files)); diff != "" {
+			t.Errorf("%q: %s", tt.entries, diff)
+		}
+	}
+	outer, err := policy.Confined(entries("read /", "write /srv/shared"), confinedHost(), policy.OfOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := policy.Confined(entries("read /srv", "write /srv/shared", "write /data", "write /data/real"), confinedHost(), policy.OfCaller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := policy.Narrow(outer, inner).Apart(false).Files
+	if !slices.Equal(f.Write, []string{"/srv/shared"}) {
+		t.Errorf("what is narrowed is written in %q", f.Write)
 	}
 }
