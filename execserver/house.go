@@ -16,6 +16,7 @@ import (
 	"github.com/durward/durward/internal/engine/process"
 	"github.com/durward/durward/internal/execpolicy"
 	"github.com/durward/durward/internal/machine"
+	"github.com/durward/durward/internal/sandbox"
 	"github.com/durward/durward/internal/sandbox/confined"
 )
 
@@ -49,7 +50,7 @@ func build(o Options) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{keeper: confined.New(), programs: process.New(process.Options{Warm: true})}
+	h := &house{keeper: confined.New(), programs: process.New(process.Options{Host: sandbox.ProbeAll, Warm: true})}
 	h.files = hostfs.New(h.keeper)
 	h.Runtime, err = core.New(core.Options{
 		Source: catalogue(), Policy: policy, Recorder: o.Recorder, MaxConcurrent: mostCalls, MaxQueue: -1,

@@ -110,7 +110,7 @@ func (x *execServing) run(ctx context.Context) error {
 	}
 	defer log.Close()
 	o.Recorder = log
-	sandbox.Probe() // kept by the engine; no call is to spend its time on it
+	sandbox.ProbeAll() // kept by the engine; no call is to spend its time on it
 	ctx, signals := catchSignals(ctx, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM)
 	defer signals.stop()
 	if x.endsWithInput {

@@ -71,7 +71,7 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 
 // release frees what was found on this machine, which a process does once.
 func (p *program) release() {
-	if err := sandbox.Probe().Release(); err != nil {
+	if err := sandbox.Probed().Release(); err != nil {
 		p.note("warning: something was left behind: %s", safetext.Line(err.Error()))
 	}
 }

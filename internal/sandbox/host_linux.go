@@ -74,6 +74,14 @@ func (h Host) best() Containment {
 	return ""
 }
 
+// bestFor is best, but for a request that prefers another one.
+func (h Host) bestFor(r Request) Containment {
+	if r.HostPIDs && slices.ContainsFunc(h.Trials, func(t Trial) bool { return t.Containment == Cgroup && t.Err == nil }) {
+		return Cgroup
+	}
+	return h.best()
+}
+
 // With gives the host as it would be if only that containment worked.
 func (h Host) With(c Containment) Host {
 	for _, t := range h.Trials {

@@ -47,6 +47,9 @@ func (h Host) Release() error { return nil }
 // ProbeAll finds what Probe does.
 func ProbeAll() Host { return Probe() }
 
+// Probed gives what Probe finds.
+func Probed() Host { return Probe() }
+
 // PassedLevels refuses those above 0: none was proven.
 func (p Plan) PassedLevels(context.Context, Request, Host) []PassedLevel {
 	return []PassedLevel{{durward.LevelIsolate, refuse()}, {durward.LevelRestrict, refuse()}}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/durward/durward"
@@ -48,8 +49,20 @@ var ProbeAll = sync.OnceValue(func() Host {
 		h.Trials = slices.Clone(h.Trials)
 		h.tryOthers()
 	}
+	probedAll.Store(true)
 	return h
 })
+
+var probedAll atomic.Bool // whether ProbeAll has found out
+
+// Probed gives the most that was found out so far, and finds out what Probe does if that is
+// nothing.
+func Probed() Host {
+	if probedAll.Load() {
+		return ProbeAll()
+	}
+	return Probe()
+}
 
 func (h *Host) tryOthers() {
 	h.Trials[1], h.Trials[2] = h.tryCgroup(), h.try(Subreaper)

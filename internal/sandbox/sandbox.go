@@ -61,6 +61,9 @@ type Request struct {
 	// called. With Outlive it goes to nobody: who outlives the command goes on.
 	Follow, Outlive bool
 	Linger          time.Duration
+	// HostPIDs asks for a containment in which the command knows processes by the numbers
+	// that everybody knows them by: a cgroup, where that works.
+	HostPIDs bool
 	// Spares, unless nil, may have the first process of the call ready.
 	Spares *Spares
 }

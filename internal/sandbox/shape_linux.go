@@ -53,7 +53,7 @@ func shapeOf(at durward.Level, r Request, h Host) (shape, error) {
 		return shape{}, err
 	}
 	s := shape{
-		containment: h.best(), copied: h.SharedErr != nil, own: account{h.UID, h.GID}, id: id, victim: h.VictimErr == nil, keyrings: h.Keyrings, most: h.MaxLimits,
+		containment: h.bestFor(r), copied: h.SharedErr != nil, own: account{h.UID, h.GID}, id: id, victim: h.VictimErr == nil, keyrings: h.Keyrings, most: h.MaxLimits,
 		hostUID: outside(h.uidMap, id.uid), machineFiles: h.machineFiles, restraint: restraint{at: at},
 		mode: r.Grant.Mode, stepDown: r.Grant.StepDown, limits: r.Grant.Limits,
 		terminal: r.Terminal, follow: r.Follow, outlive: r.Outlive, linger: r.Linger,

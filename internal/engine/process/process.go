@@ -170,7 +170,7 @@ func (p *prepared) open(ctx context.Context) error {
 	}
 	p.request = sandbox.Request{
 		Argv: p.call.Argv, Env: p.environment(), PrivateEnv: p.grant.PrivateDir, Scratch: p.scratch.path, Program: program, Dir: p.dir,
-		Grant: p.grant, Terminal: p.call.Terminal != nil, Linger: min(lingerTime, max(p.grant.Limits.Grace, 0)),
+		HostPIDs: unconfined(p.grant), Grant: p.grant, Terminal: p.call.Terminal != nil, Linger: min(lingerTime, max(p.grant.Limits.Grace, 0)),
 		Spares: p.engine.spares,
 	}
 	p.plan, err = sandbox.Compile(ctx, p.request, p.host)
@@ -184,6 +184,13 @@ func (p *prepared) searchPath() string {
 		return path
 	}
 	return "/usr/local/bin:/usr/bin:/bin"
+}
+
+// unconfined reports whether a grant holds a command in nothing: then it is to see the machine
+// as it is, other processes included.
+func unconfined(g durward.Grant) bool {
+	open := g.Mode == durward.DangerFullAccess || g.Mode == durward.External
+	return open && g.Level <= durward.LevelNone && len(g.Require) == 0 && g.Limits.Pids < 0
 }
 
 // OnRefused names who is told where the command is not let.
