@@ -39,13 +39,8 @@ func execServer(rounds int, quick bool) error {
 	if quick {
 		size /= 10
 	}
-	idle, err := heldBy(b.ours.cmd.Process.Pid)
-	if err != nil {
-		return err
-	}
-	report("RSS of durward exec-server, idle", "-", idle, "<= 25 MB")
-	return errors.Join(b.initializes(rounds), b.processes(rounds), b.terminals(rounds), b.output(max(rounds/60, 3), size), b.files(max(rounds/5, 5)),
-		b.together(max(rounds/30, 3)), b.living(), b.ours.close(), b.floor.close())
+	return errors.Join(b.holds(), b.initializes(rounds), b.processes(rounds), b.terminals(rounds), b.output(max(rounds/60, 3), size), b.files(max(rounds/5, 5)),
+		b.together(max(rounds/30, 3)), b.ours.close(), b.floor.close())
 }
 
 // begin starts both.
@@ -79,6 +74,31 @@ func listening(env []string, program string, args ...string) (*talker, string, e
 	}
 	line, err := t.hear()
 	return t, strings.TrimSpace(string(line)), err
+}
+
+// holds tells what a server holds that has done nothing yet, and what it holds with 100
+// processes.
+func (b *execBench) holds() error {
+	held, err := heldBy(b.ours.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	report("RSS of durward exec-server, idle", "-", held, "<= 25 MB")
+	c, err := dialSession(b.url)
+	if err != nil {
+		return err
+	}
+	defer c.CloseNow()
+	for range 100 {
+		if _, err := c.ask(b.starting(`"tty":false,`, "null", "sleep", "600")); err != nil {
+			return err
+		}
+	}
+	if held, err = heldBy(b.ours.cmd.Process.Pid); err != nil {
+		return err
+	}
+	report("RSS of durward exec-server, with 100 processes that live", "-", held, "<= 45 MB")
+	return nil
 }
 
 // initializes asks on connections that are open, of which each answers once.
@@ -304,21 +324,4 @@ func (b *execBench) together(turns int) error {
 	rate := func(d time.Duration) string { return fmt.Sprintf("%.0f/s", count/d.Seconds()) }
 	report(fmt.Sprintf("processes started, %d in flight, to bare spawns", togetherCalls), rate(m[0]), rate(m[1])+" = "+ratio(m[0], m[1]), ">= 0.5 x")
 	return nil
-}
-
-// living tells what a server holds that has 100 processes.
-func (b *execBench) living() error {
-	c, err := dialSession(b.url)
-	if err != nil {
-		return err
-	}
-	defer c.CloseNow()
-	for range 100 {
-		if _, err := c.ask(b.starting(`"tty":false,`, "null", "sleep", "600")); err != nil {
-			return err
-		}
-	}
-	held, err := heldBy(b.ours.cmd.Process.Pid)
-	report("RSS of durward exec-server, with 100 processes that live", "-", held, "<= 45 MB")
-	return err
 }

@@ -285,20 +285,6 @@ func (p *peer) starts(s start) {
 	p.result(p.ask("process/start", s), nil)
 }
 
-// writes sends bytes to a process.
-func (p *peer) writes(id, text string) {
-	p.t.Helper()
-	var result struct{ Status string }
-	p.mu.Lock()
-	p.last++
-	once := fmt.Sprint(p.last)
-	p.mu.Unlock()
-	p.result(p.ask("process/write", map[string]any{"processId": id, "chunk": []byte(text), "writeId": once}), &result)
-	if result.Status != "accepted" {
-		p.t.Errorf("writing to %s: %s", id, result.Status)
-	}
-}
-
 // terminates kills a process and tells whether it was running.
 func (p *peer) terminates(id string) (running bool) {
 	p.t.Helper()
