@@ -34,7 +34,7 @@ func (p *Policy) decide(c durward.Call) (durward.Decision, error) {
 		return d, err
 	}
 	if c.Argv == nil {
-		d.Grant.Limits = durward.Limits{Wall: durward.Unlimited, Output: durward.Unlimited, OutputHard: durward.Unlimited}
+		d.Grant.Limits = durward.Limits{Wall: durward.Unlimited, Output: durward.Unlimited, OutputHard: durward.Unlimited, FileSize: durward.Unlimited}
 		d.Grant.Keep = durward.KeepStream
 	} else if err := p.process(c, &d.Grant); err != nil {
 		return durward.Decision{}, err

@@ -23,13 +23,17 @@ func (c *conn) readProcess(r request, q protocol.ReadParams) {
 		c.answer(r, nil, err)
 		return
 	}
-	c.beside(r, true, func(ctx context.Context) (json.RawMessage, error) {
+	c.patiently(r, func(ctx context.Context) (func() (json.RawMessage, error), error) {
 		result, err := p.read(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		return protocol.Encode(result)
+		return func() (json.RawMessage, error) { return protocol.Encode(result) }, err
 	})
+}
+
+func checkWrite(p protocol.WriteParams) error {
+	if p.WriteID == nil {
+		return nil
+	}
+	return short(*p.WriteID)
 }
 
 // writeProcess queues what a process is to read. The order of the calls is that of the
@@ -76,10 +80,9 @@ func (c *conn) undelivered(r request, q protocol.WriteParams, status protocol.Wr
 
 // signalProcess interrupts the process group of a process, if that is there.
 func (c *conn) signalProcess(r request, q protocol.SignalParams) {
-	const interrupt = 2
 	var err error
 	if p := c.session.process(q.ProcessID); p != nil && isClosed(p.started) && p.err == nil {
-		err = p.call.Signal(interrupt)
+		err = p.call.Signal(sigInt)
 	}
 	c.done(r, err)
 }
@@ -99,7 +102,7 @@ func (c *conn) resizeProcess(r request, q protocol.ResizeParams) {
 		c.answer(r, nil, err)
 		return
 	}
-	c.beside(r, true, func(ctx context.Context) (json.RawMessage, error) {
+	c.beside(r, func(ctx context.Context) (json.RawMessage, error) {
 		if err := p.begun(ctx); err != nil {
 			return nil, err
 		}

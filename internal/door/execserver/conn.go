@@ -18,6 +18,10 @@ const (
 	mostRequests = 4096
 	// mostHeld is how many bytes of requests may be held for one connection.
 	mostHeld = 64 << 20
+	// mostAnswers is how many answers of up to 1 MiB are made at once that wait to be sent.
+	mostAnswers = 4
+	// mostWhole is how many files, of up to 512 MiB, are read as a whole at once.
+	mostWhole = 2
 )
 
 // A state is how far the handshake of a connection has come.
@@ -43,6 +47,8 @@ type conn struct {
 	work    sync.WaitGroup // what goes on beside
 	waiting chan struct{}  // full when there are as many requests as there may be
 	slots   chan struct{}  // full when as many are worked on as there may be
+	whole   chan struct{}  // full when as many whole files are read as may be
+	turns   chan struct{}  // full when as many answers are made as may be
 	held    budget
 	handles handles
 	streams names // http/request bodies that are still coming
@@ -55,7 +61,7 @@ func (s *Server) Serve(ctx context.Context, peer Conn) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &conn{
 		server: s, peer: peer, ctx: ctx, cancel: cancel,
-		waiting: make(chan struct{}, mostRequests), slots: make(chan struct{}, s.Limits.Requests),
+		waiting: make(chan struct{}, mostRequests), slots: make(chan struct{}, s.Limits.Requests), turns: make(chan struct{}, mostAnswers), whole: make(chan struct{}, mostWhole),
 		held: newBudget(mostHeld), handles: newHandles(s.Limits.Handles),
 		streams: names{most: s.Limits.Handles}, watches: names{most: s.Limits.Handles},
 	}
@@ -202,21 +208,46 @@ const mostKept = 64 << 10
 
 var frames = sync.Pool{New: func() any { return new([]byte) }}
 
-// beside answers a request while others come. What is held for it counts until then. Work
-// that only waits takes no slot.
-func (c *conn) beside(r request, waits bool, f func(ctx context.Context) (json.RawMessage, error)) {
+// beside answers a request while others come. What is held for it counts until then, and so
+// does its slot: a client that reads no answers gets no more of them made.
+func (c *conn) beside(r request, f func(ctx context.Context) (json.RawMessage, error)) {
+	c.apart(r, c.slots, f)
+}
+
+// patiently answers a request that only waits, and takes no slot for that. What f gives is made
+// into an answer when it is its turn.
+func (c *conn) patiently(r request, f func(ctx context.Context) (answer func() (json.RawMessage, error), err error)) {
 	if !c.hold(r.size) {
 		return
 	}
 	c.work.Go(func() {
 		defer c.release(r.size)
-		if !waits && !c.slot() {
+		answer, err := f(c.ctx)
+		if err != nil {
+			c.answer(r, nil, err)
 			return
 		}
-		result, err := f(c.ctx)
-		if !waits {
-			<-c.slots
+		if !c.enter(c.turns) {
+			return
 		}
+		defer func() { <-c.turns }()
+		result, err := answer()
+		c.answer(r, result, err)
+	})
+}
+
+// apart answers a request beside others, as many of its kind as places has room for.
+func (c *conn) apart(r request, places chan struct{}, f func(ctx context.Context) (json.RawMessage, error)) {
+	if !c.hold(r.size) {
+		return
+	}
+	c.work.Go(func() {
+		defer c.release(r.size)
+		if !c.enter(places) {
+			return
+		}
+		defer func() { <-places }()
+		result, err := f(c.ctx)
 		c.answer(r, result, err)
 	})
 }
@@ -240,10 +271,10 @@ func (c *conn) release(size int) {
 	<-c.waiting
 }
 
-// slot waits until one more request can be worked on.
-func (c *conn) slot() bool {
+// enter waits until there is a place.
+func (c *conn) enter(places chan struct{}) bool {
 	select {
-	case c.slots <- struct{}{}:
+	case places <- struct{}{}:
 		return true
 	case <-c.ctx.Done():
 		return false

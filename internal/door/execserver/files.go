@@ -1,6 +1,7 @@
 package execserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,7 +49,7 @@ func fileHandler(method string) handler {
 func handleHandler(method string) handler {
 	switch method {
 	case protocol.FSOpen:
-		return checked(func(p protocol.OpenParams) error { return checkPaths(p.Path) }, (*conn).openFile)
+		return checked(func(p protocol.OpenParams) error { return cmp.Or(checkPaths(p.Path), short(p.HandleID)) }, (*conn).openFile)
 	case protocol.FSReadBlock:
 		return later((*conn).readBlock)
 	case protocol.FSWriteBlock:
@@ -78,7 +79,11 @@ func onFiles[P any](of func(P) fileCall) handler {
 			c.answer(r, nil, err)
 			return
 		}
-		c.beside(r, false, func(ctx context.Context) (json.RawMessage, error) {
+		places := c.slots
+		if r.Method == protocol.FSReadFile {
+			places = c.whole
+		}
+		c.apart(r, places, func(ctx context.Context) (json.RawMessage, error) {
 			result, err := c.server.Runtime.Do(ctx, call)
 			return result.Output, err
 		})
@@ -140,7 +145,7 @@ func (c *conn) openFile(r request, p protocol.OpenParams) {
 		return
 	}
 	call, err := c.fileCall(r, fileCall{paths: []string{p.Path}, sandbox: p.Sandbox})
-	c.beside(r, false, func(ctx context.Context) (json.RawMessage, error) {
+	c.beside(r, func(ctx context.Context) (json.RawMessage, error) {
 		defer close(h.opened)
 		if err == nil {
 			h.number, err = c.open(ctx, call)
@@ -198,7 +203,7 @@ func (c *conn) writeBlock(r request, p protocol.WriteBlockParams) {
 // onHandle carries out a call on a file that is open.
 func (c *conn) onHandle(r request, name string, content []byte, input func(*handle) json.RawMessage) {
 	call := c.call(r)
-	c.beside(r, false, func(ctx context.Context) (json.RawMessage, error) {
+	c.beside(r, func(ctx context.Context) (json.RawMessage, error) {
 		h, err := c.opened(ctx, name)
 		if err != nil {
 			return nil, err
@@ -217,7 +222,7 @@ func (c *conn) closeFile(r request, p protocol.CloseParams) {
 		return
 	}
 	call := c.call(r)
-	c.beside(r, false, func(context.Context) (json.RawMessage, error) {
+	c.beside(r, func(context.Context) (json.RawMessage, error) {
 		return noResult, c.close(call, h)
 	})
 }
@@ -253,16 +258,28 @@ func (c *conn) watchMissing(r request, p protocol.WatchMissingParams) {
 		return
 	}
 	call, err := c.fileCall(r, fileCall{paths: []string{p.Present}, sandbox: p.Sandbox})
-	c.beside(r, false, func(ctx context.Context) (json.RawMessage, error) {
-		if err == nil {
-			_, err = c.server.Runtime.Open(ctx, call, &watch{conn: c, id: p.WatchID, name: name})
-		}
+	c.beside(r, func(ctx context.Context) (json.RawMessage, error) {
 		if err != nil {
 			c.watches.give(name)
 			return nil, err
 		}
-		return protocol.Encode(protocol.WatchMissingResult{Watching: true})
+		watching, err := c.watch(ctx, call, &watch{conn: c, id: p.WatchID, name: name})
+		if err != nil {
+			return nil, err
+		}
+		return protocol.Encode(protocol.WatchMissingResult{Watching: watching})
 	})
+}
+
+// watch begins to watch, if there is something to wait for.
+func (c *conn) watch(ctx context.Context, call durward.Call, w *watch) (watching bool, err error) {
+	session, err := c.server.Runtime.Open(ctx, call, w)
+	if err != nil {
+		c.watches.give(w.name)
+		return false, err
+	}
+	page, err := session.Read(ctx, 0, 0, 0)
+	return err == nil && !page.Ended, nil
 }
 
 // A watch hears that something has changed by the end of the call.

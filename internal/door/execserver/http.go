@@ -31,7 +31,7 @@ func (c *conn) requestHTTP(r request, p protocol.HTTPRequestParams) {
 		c.stream(r, call, p.RequestID)
 		return
 	}
-	c.beside(r, false, func(ctx context.Context) (json.RawMessage, error) {
+	c.beside(r, func(ctx context.Context) (json.RawMessage, error) {
 		defer c.streams.give(p.RequestID)
 		result, err := c.server.Runtime.Do(ctx, call)
 		return result.Output, err

@@ -2,6 +2,7 @@ package execserver
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/execserver/protocol"
@@ -36,6 +37,12 @@ func (c *conn) sessionFor(p protocol.InitializeParams) (session *session, err er
 	return session, session.attach(c)
 }
 
+// clip cuts what is only for the record.
+func clip(text string) string {
+	const most = 128
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
 // traceOf reads the trace of a request. One that is malformed is none.
 func traceOf(raw json.RawMessage) durward.TraceContext {
 	if raw == nil {
@@ -67,6 +74,6 @@ func encode[T any](c *conn, r request, result T) {
 func (c *conn) call(r request) durward.Call {
 	return durward.Call{
 		Door: Name, Surface: c.server.Surface, Caller: c.peer.Caller(), Client: durward.Client{Name: c.session.clientName},
-		ClientID: r.ID.String(), Trace: traceOf(r.Trace), Tool: durward.ToolID(r.Method),
+		ClientID: clip(r.ID.String()), Trace: traceOf(r.Trace), Tool: durward.ToolID(r.Method),
 	}
 }

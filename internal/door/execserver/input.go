@@ -13,7 +13,7 @@ const (
 	// window is how much a process may have accepted that it has not read.
 	window = 1 << 20
 	// mostWaiting is how much may wait to be accepted beside.
-	mostWaiting = 64 << 20
+	mostWaiting = 16 << 20
 	// rememberedWrites is how many write ids a process knows again.
 	rememberedWrites = 4096
 )

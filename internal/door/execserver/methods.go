@@ -13,13 +13,13 @@ type handler func(*conn, request)
 func handlerOf(method string) handler {
 	switch method {
 	case protocol.Initialize:
-		return decoded(nil, (*conn).initialize)
+		return decoded(func(p protocol.InitializeParams) error { return short(p.ClientName) }, (*conn).initialize)
 	case protocol.EnvironmentInfoCall:
 		return later((*conn).environmentInfo)
 	case protocol.EnvironmentStatus:
 		return later((*conn).environmentStatus)
 	case protocol.HTTPRequest:
-		return later((*conn).requestHTTP)
+		return checked(func(p protocol.HTTPRequestParams) error { return short(p.RequestID) }, (*conn).requestHTTP)
 	}
 	if strings.HasPrefix(method, "fs/") {
 		return fileHandler(method)
@@ -34,7 +34,7 @@ func processHandler(method string) handler {
 	case protocol.ProcessRead:
 		return later((*conn).readProcess)
 	case protocol.ProcessWrite:
-		return later((*conn).writeProcess)
+		return checked(checkWrite, (*conn).writeProcess)
 	case protocol.ProcessSignal:
 		return later((*conn).signalProcess)
 	case protocol.ProcessTerminate:

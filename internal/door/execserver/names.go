@@ -7,6 +7,20 @@ import (
 	"github.com/durward/durward/execserver/protocol"
 )
 
+// mostName is how long a name may be that a client gives to something, in bytes: it is kept for
+// as long as that is there.
+const mostName = 1024
+
+// short refuses names that are too long to be kept.
+func short(names ...string) error {
+	for _, name := range names {
+		if len(name) > mostName {
+			return refusal(protocol.InvalidParams, "a name of %d bytes is longer than %d", len(name), mostName)
+		}
+	}
+	return nil
+}
+
 // names are those that a client has given to what goes on, each once.
 type names struct {
 	most int

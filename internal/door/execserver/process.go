@@ -43,7 +43,15 @@ type process struct {
 	failure *string       // guarded by mu
 	ended   bool          // guarded by mu; closed is, or will be at once
 	closeAt uint64        // guarded by mu; number of the close
+	killing *time.Timer   // guarded by mu; runs while the process may still end by itself
+	killBy  time.Time     // guarded by mu; when that is over
 }
+
+// The signals that clients can have sent, by their numbers.
+const (
+	sigInt  = 2
+	sigTerm = 15
+)
 
 func newProcess(s *session, p protocol.StartParams) *process {
 	proc := &process{
@@ -68,10 +76,13 @@ func (p *process) open(c durward.Call) error {
 	p.session.server.work.Add(1) // until it has ended
 	close(p.started)
 	p.mu.Lock()
-	doomed := p.doomed
+	doomed, ending := p.doomed, p.killing != nil
 	p.mu.Unlock()
-	if doomed {
+	switch {
+	case doomed:
 		p.call.Kill()
+	case ending:
+		_ = p.call.Signal(sigTerm) // KILL follows
 	}
 	if p.input != nil {
 		p.session.server.work.Go(func() { p.input.pour(p.session.ctx, p.call, p.closed) })
@@ -117,6 +128,9 @@ func (p *process) Ended(durward.Result) {
 	p.mu.Lock()
 	p.failure = failureOf(err)
 	p.ended, p.closeAt = true, p.last+1
+	if p.killing != nil {
+		p.killing.Stop()
+	}
 	kept := min(p.printed, protocol.FlowBytes)
 	p.mu.Unlock()
 	p.session.retain(p, kept)
@@ -164,30 +178,17 @@ func (p *process) terminate(grace time.Duration) (running bool) {
 		return p.kill()
 	}
 	p.mu.Lock()
-	running = p.exit == nil && !p.ended
-	p.mu.Unlock()
-	if !p.session.server.begin(func() { p.killAfter(grace) }) {
-		p.kill()
+	defer p.mu.Unlock()
+	if by := time.Now().Add(grace); !p.ended && (p.killing == nil || by.Before(p.killBy)) {
+		if p.killing != nil {
+			p.killing.Stop()
+		}
+		p.killBy, p.killing = by, time.AfterFunc(grace, func() { p.kill() })
 	}
-	return running
-}
-
-// killAfter sends TERM, and kills what is still there after a grace.
-func (p *process) killAfter(grace time.Duration) {
-	const terminate = 15
-	<-p.started
-	if p.err != nil {
-		return
+	if isClosed(p.started) && p.err == nil {
+		_ = p.call.Signal(sigTerm) // KILL follows
 	}
-	_ = p.call.Signal(terminate) // KILL follows
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		p.kill()
-	case <-p.closed:
-	case <-p.session.ctx.Done():
-	}
+	return p.exit == nil && !p.ended
 }
 
 // read answers process/read.
@@ -220,12 +221,14 @@ func (p *process) read(ctx context.Context, q protocol.ReadParams) (protocol.Rea
 func (p *process) answer(page durward.Page) protocol.ReadResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := protocol.ReadResult{NextSeq: page.Last + 1, Closed: isClosed(p.closed), Failure: p.failure}
+	r := protocol.ReadResult{NextSeq: page.Last + 1, Failure: p.failure}
+	cut := len(page.Chunks) > 0 && page.Next < page.Last
+	r.Closed = isClosed(p.closed) && (page.Ended || cut) // a page may be older than the close
 	for _, c := range page.Chunks {
 		r.Chunks = append(r.Chunks, protocol.Chunk{Seq: c.Seq, Stream: protocol.Stream(c.Stream), Chunk: c.Data})
 	}
 	switch {
-	case len(page.Chunks) > 0 && page.Next < page.Last:
+	case cut:
 		r.NextSeq = page.Next + 1
 	case r.Closed:
 		r.NextSeq = p.closeAt + 1

@@ -1,6 +1,8 @@
 package execserver
 
 import (
+	"cmp"
+
 	"github.com/durward/durward"
 	"github.com/durward/durward/execserver/protocol"
 	"github.com/durward/durward/internal/door/execserver/object"
@@ -12,7 +14,7 @@ var firstSize = durward.WindowSize{Rows: 24, Cols: 80}
 
 func checkStart(p protocol.StartParams) error {
 	_, _, err := fileuri.Parse(p.Cwd)
-	return err
+	return cmp.Or(err, short(p.ProcessID))
 }
 
 // startProcess starts a process. Its name is taken at once, so that of two starts with one

@@ -248,6 +248,12 @@ func (r *run) feed(input []byte) {
 	})
 }
 
+// forget lets go of what was only for the start: a session may be kept for what it printed.
+func (r *run) forget() {
+	r.call.Argv, r.call.Env, r.call.Stdin, r.grant.Env = nil, nil, nil, nil
+	r.request.Argv, r.request.Env, r.plan = nil, nil, sandbox.Plan{}
+}
+
 // finish waits for the end of the command, ends what is left of it, and tells.
 func (r *run) finish(ctx context.Context) (durward.Result, error) {
 	err := r.await(ctx)

@@ -63,6 +63,7 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 		defer cancel()
 		defer stop()
 		s.result, s.err = r.finish(ctx)
+		r.forget()
 		ring.End()
 	}()
 	if len(p.call.Stdin) > 0 {
