@@ -29,11 +29,13 @@ func (e envelope) bare() (Message, *Error) {
 	switch m.Method, isString = jsonx.Text(e.method); {
 	case e.id != nil && !known:
 		return Message{}, invalid("id is neither a string nor an integer of 64 bits")
+	case m.Trace != nil && m.Trace[0] != '{':
+		return Message{}, invalid("trace is not an object")
 	case isString && e.id == nil:
 		m.Kind = Notification
 	case isString:
 		m.Kind = Request
-	case e.method == nil && e.id != nil && (e.result != nil || e.err != nil):
+	case e.method == nil && e.id != nil && (e.result != nil || e.hasError()):
 		m.Kind, m.Result = Response, e.result
 	default:
 		return Message{}, invalid("it has neither a method nor an id with a result or an error")
@@ -41,11 +43,17 @@ func (e envelope) bare() (Message, *Error) {
 	return m, nil
 }
 
+// hasError reports whether there is an error of the form that a response has.
+func (e envelope) hasError() bool {
+	_, bad := parseError(e.err)
+	return e.err != nil && bad == nil
+}
+
 // parseShortID makes an ID of a string or an integer of 64 bits.
 func parseShortID(value []byte) (id ID, ok bool) {
 	if isInteger(value) {
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		return IntID(n), err == nil
+		_, err := strconv.ParseInt(string(value), 10, 64)
+		return ID{string(value)}, err == nil
 	}
 	return parseID(value)
 }

@@ -34,6 +34,17 @@ func (b *budget) take(ctx context.Context, n int) bool {
 	}
 }
 
+// tryTake takes what is there at once.
+func (b *budget) tryTake(n int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left < n {
+		return false
+	}
+	b.left -= n
+	return true
+}
+
 func (b *budget) give(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

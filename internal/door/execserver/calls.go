@@ -55,11 +55,12 @@ func (c *conn) writeProcess(r request, q protocol.WriteParams) {
 		c.answer(r, nil, errGone)
 		return
 	}
-	if !c.hold(r.size) {
+	if !c.unread.tryTake(len(q.Chunk)) {
+		c.answer(r, nil, errFull)
 		return
 	}
 	p.input.write(q.WriteID, q.Chunk, func(err error) {
-		defer c.release(r.size)
+		defer c.unread.give(len(q.Chunk))
 		if err != nil {
 			c.answer(r, nil, err)
 			return

@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// mostRequests is how many requests of one connection may be without an answer, those
-	// that only wait included; then nothing more is read from it.
+	// mostRequests is how many requests of one connection may be worked on or wait for that;
+	// then nothing more is read from it. As many may wait for something else.
 	mostRequests = 4096
-	// mostHeld is how many bytes of requests may be held for one connection.
+	// mostHeld is how many bytes of requests may be held for one connection, and how many
+	// that processes have not read beside.
 	mostHeld = 64 << 20
 	// mostAnswers is how many answers of up to 1 MiB are made at once that wait to be sent.
 	mostAnswers = 4
@@ -46,10 +47,12 @@ type conn struct {
 
 	work    sync.WaitGroup // what goes on beside
 	waiting chan struct{}  // full when there are as many requests as there may be
+	polls   chan struct{}  // full when as many wait for what a process does
 	slots   chan struct{}  // full when as many are worked on as there may be
 	whole   chan struct{}  // full when as many whole files are read as may be
 	turns   chan struct{}  // full when as many answers are made as may be
 	held    budget
+	unread  budget // by processes
 	handles handles
 	streams names // http/request bodies that are still coming
 	watches names
@@ -61,7 +64,7 @@ func (s *Server) Serve(ctx context.Context, peer Conn) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &conn{
 		server: s, peer: peer, ctx: ctx, cancel: cancel,
-		waiting: make(chan struct{}, mostRequests), slots: make(chan struct{}, s.Limits.Requests), turns: make(chan struct{}, mostAnswers), whole: make(chan struct{}, mostWhole),
+		waiting: make(chan struct{}, mostRequests), polls: make(chan struct{}, mostRequests), unread: newBudget(mostHeld), slots: make(chan struct{}, s.Limits.Requests), turns: make(chan struct{}, mostAnswers), whole: make(chan struct{}, mostWhole),
 		held: newBudget(mostHeld), handles: newHandles(s.Limits.Handles),
 		streams: names{most: s.Limits.Handles}, watches: names{most: s.Limits.Handles},
 	}
@@ -81,13 +84,15 @@ func (s *Server) Serve(ctx context.Context, peer Conn) {
 func (c *conn) settle(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
-	for range cap(c.waiting) { // whoever has all places knows that nobody else has one
-		select {
-		case c.waiting <- struct{}{}:
-		case <-timer.C:
-			return
-		case <-c.ctx.Done():
-			return
+	for _, places := range []chan struct{}{c.waiting, c.polls} {
+		for range cap(places) { // whoever has all places knows that nobody else has one
+			select {
+			case places <- struct{}{}:
+			case <-timer.C:
+				return
+			case <-c.ctx.Done():
+				return
+			}
 		}
 	}
 }
@@ -214,14 +219,18 @@ func (c *conn) beside(r request, f func(ctx context.Context) (json.RawMessage, e
 	c.apart(r, c.slots, f)
 }
 
-// patiently answers a request that only waits, and takes no slot for that. What f gives is made
-// into an answer when it is its turn.
+// patiently answers a request that only waits, and takes no slot for that: what it waits for
+// may be asked for by a message behind it, so one too many is refused. What f gives is made into
+// an answer when it is its turn.
 func (c *conn) patiently(r request, f func(ctx context.Context) (answer func() (json.RawMessage, error), err error)) {
-	if !c.hold(r.size) {
+	select {
+	case c.polls <- struct{}{}:
+	default:
+		c.answer(r, nil, refusal(protocol.InternalError, "%d requests wait, and more may not", mostRequests))
 		return
 	}
 	c.work.Go(func() {
-		defer c.release(r.size)
+		defer func() { <-c.polls }()
 		answer, err := f(c.ctx)
 		if err != nil {
 			c.answer(r, nil, err)

@@ -24,6 +24,11 @@ type codedError struct {
 
 func (e *codedError) Error() string { return e.text }
 
+// Unwrap gives the same for the record.
+func (e *codedError) Unwrap() error {
+	return &durward.Error{Reason: durward.BadCall, Op: Name, Err: errors.New(e.text)}
+}
+
 // answerOf gives an error as it is answered: the code that the contract of the method has
 // for it, what and why in words, and the reason for programs.
 func answerOf(method string, err error) *jsonrpc.Error {
@@ -68,13 +73,8 @@ func codeOf(method string, err error) protocol.Code {
 	case "http":
 		return httpCode(err)
 	}
-	switch durward.KindOf(err) {
-	case durward.Denied:
+	if durward.KindOf(err) == durward.Denied {
 		return protocol.InvalidRequest
-	case durward.Cancelled:
-		if errors.Is(err, errResumed) {
-			return protocol.InvalidRequest
-		}
 	}
 	switch durward.ReasonOf(err) {
 	case durward.BadPath, durward.MissingField, durward.WrongType:

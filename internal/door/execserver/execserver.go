@@ -34,6 +34,9 @@ const GraceByClient time.Duration = -1
 const (
 	// usualGrace is how long a session of a client that asked to resume waits for it.
 	usualGrace = time.Minute
+	// mostWatches is how many files are watched for at once, for all clients; who wants one
+	// more is told that nobody watches.
+	mostWatches = 1024
 	// retention is how long a closed process can still be read.
 	retention = 80 * time.Second
 )
@@ -42,6 +45,8 @@ const (
 type Runtime interface {
 	Do(ctx context.Context, c durward.Call) (durward.Result, error)
 	Open(ctx context.Context, c durward.Call, events durward.Events) (durward.Session, error)
+	// Refuse puts on record that a call is not taken on, and gives the error to answer with.
+	Refuse(c durward.Call, why error) error
 }
 
 // A Conn carries whole messages to and from one peer.
@@ -113,6 +118,7 @@ type Server struct {
 	closed    bool                // guarded by mu
 	sessions  map[string]*session // guarded by mu
 	processes int                 // guarded by mu; alive, in all sessions
+	watches   chan struct{}       // full when as many are watched for as there may be
 
 	work sync.WaitGroup // processes and what connections have left behind
 }
@@ -126,7 +132,7 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{Options: o, info: o.Info, sessions: make(map[string]*session)}
+	s := &Server{Options: o, info: o.Info, sessions: make(map[string]*session), watches: make(chan struct{}, mostWatches)}
 	s.info.Capabilities = capabilities(o.Info.Capabilities)
 	return s, nil
 }

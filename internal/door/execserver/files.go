@@ -49,7 +49,9 @@ func fileHandler(method string) handler {
 func handleHandler(method string) handler {
 	switch method {
 	case protocol.FSOpen:
-		return checked(func(p protocol.OpenParams) error { return cmp.Or(checkPaths(p.Path), short(p.HandleID)) }, (*conn).openFile)
+		return checked(func(p protocol.OpenParams) error {
+			return cmp.Or(checkPaths(p.Path), short(p.HandleID), checkSandbox(p.Sandbox))
+		}, (*conn).openFile)
 	case protocol.FSReadBlock:
 		return later((*conn).readBlock)
 	case protocol.FSWriteBlock:
@@ -57,7 +59,9 @@ func handleHandler(method string) handler {
 	case protocol.FSClose:
 		return later((*conn).closeFile)
 	case protocol.FSWatchMissing:
-		return checked(func(p protocol.WatchMissingParams) error { return checkPaths(append(p.Missing, p.Present)...) }, (*conn).watchMissing)
+		return checked(func(p protocol.WatchMissingParams) error {
+			return cmp.Or(checkPaths(append(p.Missing, p.Present)...), checkSandbox(p.Sandbox))
+		}, (*conn).watchMissing)
 	}
 	return nil
 }
@@ -71,7 +75,10 @@ func nonNil(b []byte) []byte {
 
 // onFiles has a method carried out by its engine, whose output is the answer.
 func onFiles[P any](of func(P) fileCall) handler {
-	check := func(p P) error { return checkPaths(of(p).paths...) }
+	check := func(p P) error {
+		f := of(p)
+		return cmp.Or(checkPaths(f.paths...), checkSandbox(f.sandbox))
+	}
 	return checked(check, func(c *conn, r request, p P) {
 		f := of(p)
 		call, err := c.fileCall(r, f)
@@ -273,9 +280,15 @@ func (c *conn) watchMissing(r request, p protocol.WatchMissingParams) {
 
 // watch begins to watch, if there is something to wait for.
 func (c *conn) watch(ctx context.Context, call durward.Call, w *watch) (watching bool, err error) {
+	select {
+	case c.server.watches <- struct{}{}:
+	default:
+		c.watches.give(w.name)
+		return false, nil
+	}
 	session, err := c.server.Runtime.Open(ctx, call, w)
 	if err != nil {
-		c.watches.give(w.name)
+		w.end()
 		return false, err
 	}
 	page, err := session.Read(ctx, 0, 0, 0)
@@ -292,8 +305,14 @@ type watch struct {
 
 // Ended tells the client, who may watch anew under the same name then.
 func (w *watch) Ended(durward.Result) {
-	w.conn.watches.give(w.name)
+	w.end()
 	if w.conn.ctx.Err() == nil {
 		w.conn.send(notification(protocol.FSMissingChanged, protocol.MissingChangedParams{WatchID: w.id}))
 	}
+}
+
+// end gives back what the watch has taken.
+func (w *watch) end() {
+	w.conn.watches.give(w.name)
+	<-w.conn.server.watches
 }

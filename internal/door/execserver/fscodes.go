@@ -35,7 +35,6 @@ var fsCodes = map[durward.Reason]protocol.Code{
 	durward.OutputTooLarge:    protocol.InvalidRequest,
 	durward.NeedsRecursive:    protocol.InvalidRequest,
 	durward.IntoItself:        protocol.InvalidRequest,
-	durward.QueueFull:         protocol.InvalidRequest,
 	durward.ModeDenied:        protocol.InvalidRequest,
 	durward.NetworkDenied:     protocol.InvalidRequest,
 	durward.NotSupported:      protocol.InvalidRequest,

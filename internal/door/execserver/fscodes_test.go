@@ -48,7 +48,7 @@ func TestFileErrorsHaveTheirCodes(t *testing.T) {
 		{"fs/walk", "limits that are none", durward.OutOfRange, -32600},
 		{"fs/walk", "limits that are missing", durward.MissingField, -32602},
 		{"fs/open", "a directory", durward.NotRegularFile, -32600},
-		{"fs/open", "too many", durward.QueueFull, -32600},
+		{"fs/open", "too many", durward.QueueFull, -32603},
 		{"fs/open", "another mode", durward.WrongType, -32602},
 		{"fs/readBlock", "no such handle", durward.HandleUnknown, -32004},
 		{"fs/readBlock", "a length out of range", durward.OutOfRange, -32600},

@@ -22,6 +22,7 @@ func (c *conn) initialize(r request, p protocol.InitializeParams) {
 	c.session, c.state = session, greeted
 	info := c.server.info
 	encode(c, r, protocol.InitializeResult{SessionID: session.id, EnvironmentInfo: &info})
+	session.listen(c)
 }
 
 // sessionFor gives the session that a client asks for, attached to the connection.

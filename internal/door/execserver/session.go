@@ -25,6 +25,7 @@ type session struct {
 
 	mu        sync.Mutex
 	conn      *conn               // guarded by mu; nil while none is attached
+	hears     bool                // guarded by mu; conn has the answer to its initialize
 	ended     bool                // guarded by mu
 	expiry    *time.Timer         // guarded by mu; runs while no connection is attached
 	processes map[string]*process // guarded by mu
@@ -46,8 +47,15 @@ func (s *session) attach(c *conn) error {
 		s.expiry.Stop()
 		s.expiry = nil
 	}
-	s.conn = c
+	s.conn, s.hears = c, false
 	return nil
+}
+
+// listen has the connection hear what happens from now on.
+func (s *session) listen(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hears = s.conn == c
 }
 
 // detach lets go of the connection; the session goes on for its grace.
@@ -94,18 +102,28 @@ func (s *session) end(why error) {
 	s.cancel(why)
 }
 
-// attached gives the connection, nil where there is none.
-func (s *session) attached() *conn {
+// hearer gives the connection that hears what happens, nil where there is none.
+func (s *session) hearer() *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.hears {
+		return nil
+	}
 	return s.conn
 }
 
-// notify sends what is not answered to whoever is attached, or to nobody.
+// notify sends what is not answered to whoever hears it, or to nobody.
 func (s *session) notify(frame func(text []byte) []byte) {
-	if c := s.attached(); c != nil {
+	if c := s.hearer(); c != nil {
 		c.send(frame)
 	}
+}
+
+// isIdle reports whether nobody is attached and no process is alive.
+func (s *session) isIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conn == nil && s.alive == 0
 }
 
 // reserve takes a name for a process that is to start.

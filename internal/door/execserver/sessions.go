@@ -3,15 +3,14 @@ package execserver
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/execserver/protocol"
 )
-
-var errResumed = errors.New("session has been resumed by another connection")
 
 // newSession makes a session that no connection is attached to. Only its owner may be.
 func (s *Server) newSession(p protocol.InitializeParams, owner durward.Caller) (*session, error) {
@@ -23,6 +22,7 @@ func (s *Server) newSession(p protocol.InitializeParams, owner durward.Caller) (
 		session.most = min(session.most, asked)
 	}
 	session.ctx, session.cancel = context.WithCancelCause(context.Background())
+	s.makeRoom()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -36,6 +36,19 @@ func (s *Server) newSession(p protocol.InitializeParams, owner durward.Caller) (
 	}
 	s.sessions[session.id] = session
 	return session, nil
+}
+
+// makeRoom ends a session that nobody would miss much, where there are as many as there may be.
+func (s *Server) makeRoom() {
+	s.mu.Lock()
+	var all []*session
+	if len(s.sessions) >= s.Limits.Sessions {
+		all = slices.Collect(maps.Values(s.sessions))
+	}
+	s.mu.Unlock()
+	if i := slices.IndexFunc(all, (*session).isIdle); i >= 0 {
+		all[i].end(&durward.Error{Reason: durward.QueueFull, Op: Name})
+	}
 }
 
 // graceOf says how long a session outlives its connection.

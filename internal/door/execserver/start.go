@@ -2,6 +2,7 @@ package execserver
 
 import (
 	"cmp"
+	"encoding/json"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/execserver/protocol"
@@ -14,7 +15,13 @@ var firstSize = durward.WindowSize{Rows: 24, Cols: 80}
 
 func checkStart(p protocol.StartParams) error {
 	_, _, err := fileuri.Parse(p.Cwd)
-	return cmp.Or(err, short(p.ProcessID))
+	return cmp.Or(err, short(p.ProcessID), checkSandbox(p.Sandbox))
+}
+
+// checkSandbox says what is wrong with a sandbox object, whatever its words stand for.
+func checkSandbox(raw json.RawMessage) error {
+	_, err := object.Parse(raw, object.Environment{Cwd: "/", ServerCwd: "/"})
+	return err
 }
 
 // startProcess starts a process. Its name is taken at once, so that of two starts with one
@@ -27,7 +34,7 @@ func (c *conn) startProcess(r request, p protocol.StartParams) {
 		err = c.session.reserve(proc)
 	}
 	if err != nil {
-		c.answer(r, nil, err)
+		c.answer(r, nil, c.server.Runtime.Refuse(call, err))
 		return
 	}
 	held := c.hold(r.size)
@@ -49,14 +56,14 @@ func (c *conn) startProcess(r request, p protocol.StartParams) {
 
 // startCall gives the call that starts a process.
 func (c *conn) startCall(r request, p protocol.StartParams) (durward.Call, error) {
-	if p.EnforceManagedNetwork {
-		return durward.Call{}, refusal(protocol.InvalidRequest, "there is no managed network here, and so nothing that could be enforced")
-	}
-	dir, _, err := fileuri.Parse(p.Cwd)
-	if err != nil {
-		return durward.Call{}, err
-	}
 	call := c.call(r)
+	dir, _, err := fileuri.Parse(p.Cwd)
+	switch {
+	case err != nil:
+		return call, err
+	case p.EnforceManagedNetwork:
+		return call, refusal(protocol.InvalidRequest, "there is no managed network here, and so nothing that could be enforced")
+	}
 	call.Argv, call.Dir, call.Env = p.Argv, dir, environment(p, c.server.Environ)
 	call.NoInput = !p.TTY && !p.PipeStdin
 	if p.TTY {

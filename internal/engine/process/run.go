@@ -425,8 +425,8 @@ func (r *run) stopped(why error) error {
 	return why
 }
 
-// tellExit tells how the main process ended, once and behind what it has printed. It does not
-// wait for whoever hears it.
+// tellExit tells how the main process ended, once and behind what it has printed, unless that
+// is held up. It does not wait for whoever hears it.
 func (r *run) tellExit() {
 	tell, exit := r.exit, r.proc.Exit()
 	if tell == nil || exit.Err != nil {
@@ -441,8 +441,13 @@ func (r *run) tellExit() {
 		_ = f.SetReadDeadline(time.Now()) // wakes its reader
 	}
 	r.readers.Go(func() {
+		timer := time.NewTimer(drainTime)
+		defer timer.Stop()
 		for _, caughtUp := range r.caughtUp {
-			<-caughtUp
+			select {
+			case <-caughtUp:
+			case <-timer.C: // it waits to be acknowledged
+			}
 		}
 		tell(code)
 	})
