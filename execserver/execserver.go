@@ -53,8 +53,9 @@ type Options struct {
 	StateDir string
 	Recorder Recorder
 	// Own lists absolute paths that are the embedding program's own, like its configuration:
-	// what is confined cannot write them.
-	Own []string
+	// what is confined cannot write them. Hidden lists those that it cannot see at all;
+	// StateDir and the files of Auth are among them.
+	Own, Hidden []string
 	// Version is told to clients.
 	Version string
 	// Started, if set, is told the URL with the port that was bound, before anybody is

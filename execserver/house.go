@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/execserver/protocol"
 	"github.com/durward/durward/internal/core"
 	door "github.com/durward/durward/internal/door/execserver"
 	"github.com/durward/durward/internal/engine/hostfs"
@@ -29,13 +30,15 @@ const (
 const (
 	// mostCalls bounds the calls at once, of which each process is one for as long as it lives.
 	mostCalls = 8192
-	// processEngine carries out process/start.
-	processEngine = "process"
+	// processEngine carries out processTool.
+	processEngine                = "process"
+	processTool   durward.ToolID = protocol.ProcessStart
 )
 
 // A house is a runtime with all that stands behind it.
 type house struct {
 	*core.Runtime
+	policy   *execpolicy.Policy
 	keeper   *confined.Keeper
 	programs *process.Engine
 	files    *hostfs.Engine
@@ -50,7 +53,7 @@ func build(o Options) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{keeper: confined.New(), programs: process.New(process.Options{Host: sandbox.ProbeAll, Warm: true})}
+	h := &house{policy: policy, keeper: confined.New(), programs: process.New(process.Options{Host: sandbox.ProbeAll, Warm: true})}
 	h.files = hostfs.New(h.keeper)
 	h.Runtime, err = core.New(core.Options{
 		Source: catalogue(), Policy: policy, Recorder: o.Recorder, MaxConcurrent: mostCalls, MaxQueue: -1,
@@ -59,7 +62,30 @@ func build(o Options) (*house, error) {
 	if err != nil {
 		return nil, errors.Join(err, h.close())
 	}
+	if err := h.holds(); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
 	return h, nil
+}
+
+// holds refuses an operator's ceiling that no process could be held to on this machine. That
+// nothing is held where nothing was asked for is no reason.
+func (h *house) holds() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	d := h.policy.Decide(durward.Call{Tool: processTool, Argv: []string{"true"}, Dir: dir}, durward.Tool{ID: processTool})
+	if !d.Allow {
+		return nil // another directory may do
+	}
+	err = h.programs.Holds(context.Background(), d.Grant, dir)
+	if e := durward.AsError(err); e != nil && e.Reason == durward.SandboxUnavailable {
+		named := *e
+		named.Hint = "leave out the flag that asks for it, or use a host that holds it (durward doctor)"
+		return &named
+	}
+	return err
 }
 
 // policyOf gives the operator's ceiling.
@@ -69,9 +95,10 @@ func policyOf(o Options) (*execpolicy.Policy, error) {
 		return nil, err
 	}
 	host := machine.Host("")
-	host.Own = append(host.Own, o.Own...)
+	host.Home, host.Own = home(), o.Own
+	host.Hidden = slices.Concat(o.Hidden, o.Auth.Files())
 	if o.StateDir != "" {
-		host.Own = append(host.Own, o.StateDir)
+		host.Hidden = append(host.Hidden, o.StateDir)
 	}
 	return execpolicy.New(execpolicy.Options{Host: host, Dir: dir, Sandbox: o.Sandbox, Root: o.Root, Limits: o.Limits})
 }
@@ -79,7 +106,7 @@ func policyOf(o Options) (*execpolicy.Policy, error) {
 // catalogue lists what clients can ask for.
 func catalogue() core.Catalogue {
 	tools := append(slices.Concat(httpreq.Tools(), hostfs.Tools()), durward.Tool{
-		ID: "process/start", Title: "start a process", Doc: "Starts a program, and lets it go on.", Engine: processEngine,
+		ID: processTool, Title: "start a process", Doc: "Starts a program, and lets it go on.", Engine: processEngine,
 		Effect: durward.Effect{Destructive: true, OpenWorld: true},
 	})
 	slices.SortFunc(tools, func(a, b durward.Tool) int { return strings.Compare(string(a.ID), string(b.ID)) })

@@ -18,10 +18,18 @@ func machineInfo(dir, version string) protocol.EnvironmentInfo {
 	info := protocol.EnvironmentInfo{
 		Shell: shell(), Cwd: &cwd, TempDir: tmp, TemporaryDirectories: []string{tmp}, PlatformOS: runtime.GOOS, ExecutorVersion: version,
 	}
-	if home := machine.Home(); home != "" {
+	if home := home(); home != "" {
 		info.UserHomeDir = fileuri.Format(home)
 	}
 	return info
+}
+
+// home is the home directory: what HOME names, and else what the system says.
+func home() string {
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		return filepath.Clean(home)
+	}
+	return machine.Home()
 }
 
 // shell is the one that SHELL names, or the best that is there.

@@ -161,7 +161,10 @@ func (x *execServing) options() (o execserver.Options, err error) {
 			return o, usageError("name a directory", "--root: %w", cause(err))
 		}
 	}
-	o.Own = x.ownPaths(o.Auth.Files()...)
+	o.Own = x.ownPaths()
+	if state, err := x.stateDir(); err == nil {
+		o.Hidden = []string{state} // the records of callers are for nobody who calls
+	}
 	o.AllowNet, o.Processes, o.Requests, o.Version = x.allowNet, x.processes, x.requests, x.version
 	o.Limits = durward.Limits{Wall: x.wall, CPU: x.cpu, Memory: x.memory, Pids: x.pids}
 	if x.given("session-grace") {

@@ -1,19 +1,26 @@
 package execserver
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 const (
+	// chunkCost is what a chunk takes beside its bytes, roughly.
+	chunkCost = 64
+	// mostAllBytes is how much is kept for all sessions; then those that add to it keep less.
+	mostAllBytes = 256 << 20
 	// mostClosed is how many closed processes a session keeps to be read.
 	mostClosed = 1024
 	// mostClosedBytes is how much of their output it keeps in all.
 	mostClosedBytes = 64 << 20
 )
 
-// A closedList holds the closed processes of a session, the oldest first. The zero value is
-// empty.
+// A closedList holds the closed processes of a session, the oldest first.
 type closedList struct {
 	list  []closedProcess
 	bytes int64
+	all   *atomic.Int64 // bytes of all sessions
 }
 
 type closedProcess struct {
@@ -22,15 +29,20 @@ type closedProcess struct {
 	timer *time.Timer
 }
 
-// add takes one more, and gives those that had to make room for it.
+// add takes one more, and gives those that had to make room for it, perhaps itself.
 func (l *closedList) add(p *process, bytes int64, timer *time.Timer) (dropped []*process) {
 	l.list = append(l.list, closedProcess{p, bytes, timer})
-	l.bytes += bytes
-	for len(l.list) > mostClosed || l.bytes > mostClosedBytes {
+	l.count(bytes)
+	for len(l.list) > mostClosed || l.bytes > mostClosedBytes || len(l.list) > 0 && l.all.Load() > mostAllBytes {
 		dropped = append(dropped, l.list[0].process)
 		l.cut(0)
 	}
 	return dropped
+}
+
+func (l *closedList) count(bytes int64) {
+	l.bytes += bytes
+	l.all.Add(bytes)
 }
 
 // remove takes one out, if it is there.
@@ -45,7 +57,7 @@ func (l *closedList) remove(p *process) {
 
 func (l *closedList) cut(i int) {
 	l.list[i].timer.Stop()
-	l.bytes -= l.list[i].bytes
+	l.count(-l.list[i].bytes)
 	copy(l.list[i:], l.list[i+1:])
 	l.list[len(l.list)-1] = closedProcess{}
 	l.list = l.list[:len(l.list)-1]

@@ -1,12 +1,13 @@
 package execserver
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
 func TestClosedProcessesMakeRoom(t *testing.T) {
-	var l closedList
+	l := closedList{all: new(atomic.Int64)}
 	never := func() *time.Timer { return time.AfterFunc(time.Hour, func() {}) }
 	first, second := &process{id: "1"}, &process{id: "2"}
 	if dropped := l.add(first, mostClosedBytes, never()); dropped != nil {
@@ -24,6 +25,13 @@ func TestClosedProcessesMakeRoom(t *testing.T) {
 	}
 	if dropped := l.add(second, 0, never()); len(dropped) != 1 || len(l.list) != mostClosed {
 		t.Errorf("%d had to go, %d are left", len(dropped), len(l.list))
+	}
+	if dropped := l.add(first, 1, never()); len(dropped) != 1 {
+		t.Errorf("%d had to go", len(dropped))
+	}
+	l.all.Add(mostAllBytes) // of other sessions
+	if dropped := l.add(second, 1, never()); len(dropped) != mostClosed+1 || len(l.list) != 0 {
+		t.Errorf("%d had to go for others, %d are left", len(dropped), len(l.list))
 	}
 	if l.clear(); len(l.list) != 0 {
 		t.Errorf("%d are left", len(l.list))

@@ -19,6 +19,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/durward/durward"
@@ -118,6 +119,7 @@ type Server struct {
 	closed    bool                // guarded by mu
 	sessions  map[string]*session // guarded by mu
 	processes int                 // guarded by mu; alive, in all sessions
+	retained  atomic.Int64        // bytes of closed processes
 	watches   chan struct{}       // full when as many are watched for as there may be
 
 	work sync.WaitGroup // processes and what connections have left behind

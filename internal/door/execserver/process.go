@@ -39,6 +39,7 @@ type process struct {
 	exit    *durward.Exit // guarded by mu
 	last    uint64        // guarded by mu; newest number that was heard of
 	printed int64         // guarded by mu; bytes
+	chunks  int64         // guarded by mu; of them
 	denial  denialScanner // guarded by mu
 	failure *string       // guarded by mu
 	ended   bool          // guarded by mu; closed is, or will be at once
@@ -96,6 +97,7 @@ func (p *process) Output(c durward.Chunk) {
 	p.mu.Lock()
 	p.last = c.Seq
 	p.printed += int64(len(c.Data))
+	p.chunks++
 	if p.confined {
 		p.denial.scan(c.Data)
 	}
@@ -131,7 +133,7 @@ func (p *process) Ended(durward.Result) {
 	if p.killing != nil {
 		p.killing.Stop()
 	}
-	kept := min(p.printed, protocol.FlowBytes)
+	kept := min(p.printed, protocol.FlowBytes) + min(p.chunks, protocol.FlowChunks)*chunkCost
 	p.mu.Unlock()
 	p.session.retain(p, kept)
 	seq := p.closeAt

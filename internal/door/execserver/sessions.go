@@ -16,7 +16,7 @@ import (
 func (s *Server) newSession(p protocol.InitializeParams, owner durward.Caller) (*session, error) {
 	session := &session{
 		server: s, id: newID(), owner: owner, clientName: p.ClientName, processes: make(map[string]*process),
-		grace: s.graceOf(p), limits: limitsOf(p.Durward), most: s.Limits.Processes,
+		closed: closedList{all: &s.retained}, grace: s.graceOf(p), limits: limitsOf(p.Durward), most: s.Limits.Processes,
 	}
 	if asked := processesOf(p.Durward); asked > 0 {
 		session.most = min(session.most, asked)
