@@ -36,7 +36,7 @@ func (r *request) readFile(ctx context.Context) (*work, error) {
 		}
 		t, err := apart(ctx, r.op, func() (*transcript, error) {
 			defer file.Close()
-			return r.transcribe(ctx, file, p)
+			return r.transcribe(ctx, atOnce{file}, p)
 		})
 		if err != nil {
 			return durward.Result{}, r.failed(p.named, err)
@@ -128,7 +128,7 @@ func (t *transcript) content() *durward.Content {
 // transcribe reads a file to its end. What was read is encoded into the answer at once: a
 // large file is in memory no more than once. Beside that the digest is made, which takes as
 // long.
-func (r *request) transcribe(ctx context.Context, file *os.File, p *place) (*transcript, error) {
+func (r *request) transcribe(ctx context.Context, file io.Reader, p *place) (*transcript, error) {
 	const chunkBytes = 3 << 16 // nothing is left over of what is encoded
 	t := &transcript{answer: append(make([]byte, 0, answerBytes(p.stat.Size)), before...)}
 	size := int64(chunkBytes)

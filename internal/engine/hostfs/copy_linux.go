@@ -210,11 +210,11 @@ func (c *copying) fill(ctx context.Context, source *place, f *written) error {
 	}
 	from := os.NewFile(uintptr(fd), source.text)
 	defer from.Close()
-	return f.finish(c.pour(ctx, from, f, &source.stat))
+	return f.finish(c.pour(ctx, atOnce{from}, f, &source.stat))
 }
 
 // pour copies the content, and whom it may be read by.
-func (c *copying) pour(ctx context.Context, from *os.File, f *written, stat *unix.Stat_t) error {
+func (c *copying) pour(ctx context.Context, from io.Reader, f *written, stat *unix.Stat_t) error {
 	const chunkBytes = 256 << 10
 	chunk, total := make([]byte, min(chunkBytes, stat.Size+1)), int64(0)
 	for {
