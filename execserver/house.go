@@ -124,7 +124,7 @@ func (h *house) door(surface string, o Options) (*door.Server, error) {
 		patience = 5 * time.Second
 	}
 	return door.New(door.Options{
-		Patience: patience, Runtime: h.Runtime, Surface: surface, Info: machineInfo(dir, o.Version), Environ: os.Environ(), Dir: dir, TmpDir: os.TempDir(),
+		Patience: patience, Confined: o.Root != "" || o.Sandbox == durward.ReadOnly || o.Sandbox == durward.WorkspaceWrite, Runtime: h.Runtime, Surface: surface, Info: machineInfo(dir, o.Version), Environ: os.Environ(), Dir: dir, TmpDir: os.TempDir(),
 		Grace: graceOf(o.SessionGrace), Limits: door.Limits{Processes: o.Processes, Requests: o.Requests}, Logger: o.Logger,
 	})
 }

@@ -245,17 +245,17 @@ func (c *conn) patiently(r request, f func(ctx context.Context) (answer func() (
 	})
 }
 
-// apart answers a request beside others, as many of its kind as places has room for.
+// apart answers a request beside others, as many of its kind as places has room for. f is
+// called in any case, with a context that has ended where the connection has.
 func (c *conn) apart(r request, places chan struct{}, f func(ctx context.Context) (json.RawMessage, error)) {
-	if !c.hold(r.size) {
-		return
-	}
+	held := c.hold(r.size)
 	c.work.Go(func() {
-		defer c.release(r.size)
-		if !c.enter(places) {
-			return
+		if held {
+			defer c.release(r.size)
 		}
-		defer func() { <-places }()
+		if c.enter(places) {
+			defer func() { <-places }()
+		}
 		result, err := f(c.ctx)
 		c.answer(r, result, err)
 	})

@@ -75,6 +75,8 @@ type Options struct {
 	// client which sent resumeSessionId, even as null, waits for a minute, and others end
 	// with their connection.
 	Grace time.Duration
+	// Confined says that processes are held by something, whatever clients ask for.
+	Confined bool
 	// Patience is how long requests are still answered once a peer says nothing more. Zero is
 	// for peers that are gone then.
 	Patience time.Duration

@@ -147,7 +147,7 @@ func failureOf(err error) *string {
 	if err == nil || durward.KindOf(err) == durward.Cancelled {
 		return nil
 	}
-	text := err.Error()
+	text := wordsOf(err)
 	return &text
 }
 

@@ -28,6 +28,7 @@ type session struct {
 	hears     bool                // guarded by mu; conn has the answer to its initialize
 	ended     bool                // guarded by mu
 	expiry    *time.Timer         // guarded by mu; runs while no connection is attached
+	times     int                 // guarded by mu; how often it was set
 	processes map[string]*process // guarded by mu
 	alive     int                 // guarded by mu; those that are not closed
 	closed    closedList          // guarded by mu; those that can still be read
@@ -64,9 +65,9 @@ func (s *session) detach() {
 	s.conn = nil
 	wait := s.grace > 0 && !s.ended
 	if wait {
-		var expiry *time.Timer
-		expiry = time.AfterFunc(s.grace, func() { s.expire(expiry) })
-		s.expiry = expiry
+		s.times++
+		times := s.times
+		s.expiry = time.AfterFunc(s.grace, func() { s.expire(times) })
 	}
 	s.mu.Unlock()
 	if !wait {
@@ -75,9 +76,10 @@ func (s *session) detach() {
 }
 
 // expire ends the session, unless a connection was attached since the timer was set.
-func (s *session) expire(timer *time.Timer) {
+func (s *session) expire(times int) {
 	s.mu.Lock()
-	current := s.expiry == timer
+	current := s.expiry != nil && s.times == times
+	s.ended = s.ended || current // nobody comes back from here on
 	s.mu.Unlock()
 	if current {
 		s.end(&durward.Error{Reason: durward.CallCancelled, Op: Name, Hint: "come back sooner, or raise --session-grace"})

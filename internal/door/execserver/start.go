@@ -30,7 +30,7 @@ func (c *conn) startProcess(r request, p protocol.StartParams) {
 	proc := newProcess(c.session, p)
 	call, err := c.startCall(r, p)
 	if err == nil {
-		proc.confined = call.Ask.Confinement != nil
+		proc.confined = c.server.Confined || confines(call.Ask.Confinement)
 		err = c.session.reserve(proc)
 	}
 	if err != nil {
@@ -85,6 +85,11 @@ func (c *conn) words(cwd, tmp string) object.Environment {
 		tmp = c.server.TmpDir
 	}
 	return object.Environment{Cwd: cwd, TmpDir: tmp, ServerCwd: c.server.Dir}
+}
+
+// confines reports whether a confinement holds a process to anything.
+func confines(asked *durward.Confinement) bool {
+	return asked != nil && (asked.Mode == durward.ReadOnly || asked.Mode == durward.WorkspaceWrite)
 }
 
 // sandboxType is a word of the reference server for what holds a process.
