@@ -175,3 +175,36 @@ func TestDeepTreesAndCancelledCalls(t *testing.T) {
 	}
 	s.has(t, "ws/a.txt", "hello")
 }
+
+// What nobody can tell the whereabouts of is not left out as if it were hidden: who copies or
+// lists a tree gets all of it or is told.
+func TestNothingIsSilentlyLeftOut(t *testing.T) {
+	const most = 4096
+	s := newScene(t)
+	must(t, os.Mkdir(s.path("ws/deep"), 0o755))
+	dir, err := os.OpenRoot(s.path("ws/deep"))
+	must(t, err)
+	name, shown := strings.Repeat("d", 200), s.path("ws/deep")
+	for range most/len(name) + 1 {
+		if len(shown)+1+len(name) < most {
+			shown += "/" + name
+		}
+		must(t, dir.Mkdir(name, 0o755))
+		next, err := dir.OpenRoot(name)
+		must(t, err)
+		must(t, dir.Close())
+		dir = next
+	}
+	must(t, dir.Close())
+	s.grant = s.inside()
+	s.grant.Files.Deny = []string{s.path("ws/denied")}
+	for method, input := range map[string]string{
+		"copy":          `{"sourcePath":"$/ws/deep","destinationPath":"$/ws/copy","recursive":true}`,
+		"readDirectory": `{"path":"` + shown + `"}`,
+		"walk":          `{"path":"` + shown + `","options":{"maxDepth":1,"maxDirectories":9,"maxEntries":9,"followDirectorySymlinks":true,"pruneHiddenDirectories":false}}`,
+	} {
+		if _, err := s.do(t.Context(), method, input); durward.ReasonOf(err) != durward.PathTooLong {
+			t.Errorf("%s: %q", method, durward.ReasonOf(err))
+		}
+	}
+}

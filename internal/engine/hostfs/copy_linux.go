@@ -282,7 +282,7 @@ func (c *copying) copyTree(ctx context.Context, from, to, depth int) error {
 }
 
 // copyEntry copies what has a name in one directory to the same name in another. What is
-// gone by now, or looks as if it were, is left out.
+// gone by now, or looks as if it were, is left out; of anything else nothing is.
 func (c *copying) copyEntry(ctx context.Context, from, to int, name string, depth int) error {
 	source := &place{named: c.to, at: nothing, dir: nothing}
 	defer source.Close()
@@ -295,8 +295,13 @@ func (c *copying) copyEntry(ctx context.Context, from, to int, name string, dept
 		return nil
 	case err != nil:
 		return err
-	case c.hold.Judges() && c.hold.Reads(fd) != nil:
-		return nil
+	}
+	if c.hold.Judges() {
+		if shown, err := c.shows(source, from, name); err != nil || !shown {
+			return err
+		}
+	}
+	switch {
 	case source.isLink():
 		return c.copyLink(fd, to, name)
 	case source.isDir():

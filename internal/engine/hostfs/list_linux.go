@@ -158,7 +158,11 @@ func (r *request) list(ctx context.Context, dir *os.File, n named) (*listing, er
 			return nil, durward.Ended(ctx, r.op)
 		}
 		for _, e := range entries {
-			if mode, ok := r.seen(int(dir.Fd()), e); ok {
+			mode, ok, err := r.seen(int(dir.Fd()), e)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
 				l.add(e.Name(), mode)
 			}
 		}
@@ -195,33 +199,54 @@ func (r *request) bounded(n named, size int) error {
 
 // seen gives the type of what an entry leads to, and whether there is anything that may be
 // read.
-func (r *request) seen(dir int, e fs.DirEntry) (fs.FileMode, bool) {
+func (r *request) seen(dir int, e fs.DirEntry) (fs.FileMode, bool, error) {
 	if e.Type()&fs.ModeSymlink == 0 && !r.hold.Judges() {
-		return e.Type(), true
+		return e.Type(), true, nil
 	}
-	mode, _, ok := r.behind(dir, e.Name())
-	return mode, ok
+	mode, _, ok, err := r.behind(dir, e.Name())
+	return mode, ok, err
 }
 
 // behind is seen for a name. It tells, too, which directory is there, if it is one.
-func (r *request) behind(dir int, name string) (fs.FileMode, directory, bool) {
+func (r *request) behind(dir int, name string) (mode fs.FileMode, id directory, ok bool, err error) {
+	p := &place{at: nothing, dir: nothing}
+	defer p.Close()
 	fd, err := openat(dir, name, asPlace)
+	if err == nil {
+		err = p.take(fd)
+	}
+	if err == unix.EMFILE || err == unix.ENFILE || err == unix.ENOMEM { // it is no fault of the entry
+		return 0, id, false, err
+	}
 	if err != nil {
-		return 0, directory{}, false
+		return 0, id, false, nil
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || r.hold.Reads(fd) != nil {
-		return 0, directory{}, false
+	if ok, err = r.shows(p, dir, name); !ok {
+		return 0, id, false, err
 	}
-	mode := fs.ModeIrregular
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFDIR:
+	mode = fs.ModeIrregular
+	switch {
+	case p.isDir():
 		mode = fs.ModeDir
-	case unix.S_IFREG:
+	case p.isRegular():
 		mode = 0
 	}
-	return mode, directory{st.Dev, st.Ino}, true
+	return mode, directory{p.stat.Dev, p.stat.Ino}, true, nil
+}
+
+// shows reports whether what was found by a name in a directory may be read. What has gone
+// meanwhile, or is what a link leads to, is hidden where nobody can tell; of anything else that
+// is an error.
+func (r *request) shows(p *place, dir int, name string) (bool, error) {
+	err := r.hold.Reads(p.at)
+	if err == nil || durward.KindOf(err) == durward.Denied && durward.ReasonOf(err) == durward.FileNotFound {
+		return err == nil, nil
+	}
+	var now unix.Stat_t
+	if unix.Fstatat(dir, name, &now, unix.AT_SYMLINK_NOFOLLOW) != nil || !sameFile(&now, &p.stat) {
+		return false, nil
+	}
+	return false, err
 }
 
 // A directory tells one from all others.

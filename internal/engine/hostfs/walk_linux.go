@@ -215,8 +215,9 @@ func (w *walk) meet(dir int, b branch, e fs.DirEntry) error {
 	var id directory
 	if isLink || e.IsDir() || w.hold.Judges() {
 		var ok bool
-		if mode, id, ok = w.behind(dir, e.Name()); !ok {
-			return nil
+		var err error
+		if mode, id, ok, err = w.behind(dir, e.Name()); !ok {
+			return err
 		}
 	}
 	path := e.Name()

@@ -156,10 +156,10 @@ func gone(err error) bool { return err == unix.ENOENT || err == unix.ENOTDIR }
 
 // untold is for a place whose whereabouts cannot be found out.
 func untold(op string, err error) error {
-	switch err {
-	case errMoved:
+	switch {
+	case errors.Is(err, errMoved):
 		return &durward.Error{Reason: durward.OutsideRoot, Op: op, Hint: "try again when nothing is being moved", Retry: true, Err: err}
-	case unix.ENAMETOOLONG:
+	case errors.Is(err, unix.ENAMETOOLONG):
 		return refused(op, durward.PathTooLong, "", "use a path that is less deep")
 	}
 	return &durward.Error{Reason: durward.SandboxError, Op: op, Rule: "filesystem.deny", Hint: "durward needs /proc to know what it has opened", Err: err}
