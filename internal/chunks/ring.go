@@ -43,7 +43,7 @@ type Ring struct {
 	read    uint64          // guarded by mu; newest sequence number that was read, or acknowledged
 	exit    *durward.Exit   // guarded by mu; nil while the main process runs
 	ended   bool            // guarded by mu; no chunk will follow
-	changed chan struct{}   // guarded by mu; closed and replaced at each change
+	changed chan struct{}   // guarded by mu; closed at the next change; nil while nobody waits
 
 	emit sync.Mutex // held while an event is delivered, so that they keep their order
 }
@@ -52,7 +52,7 @@ type Ring struct {
 func New(o Options) *Ring {
 	return &Ring{
 		limit: int(o.Limit), acked: o.Keep == durward.KeepAcked, events: o.Events,
-		flow: o.Keep == durward.KeepFlow || o.Keep == durward.KeepAcked, changed: make(chan struct{}),
+		flow: o.Keep == durward.KeepFlow || o.Keep == durward.KeepAcked,
 	}
 }
 
@@ -97,15 +97,25 @@ func (r *Ring) append(stream durward.Stream, p []byte) durward.Chunk {
 
 // waitLocked waits for the next change.
 func (r *Ring) waitLocked() {
-	changed := r.changed
+	changed := r.nextLocked()
 	r.mu.Unlock()
 	<-changed
 	r.mu.Lock()
 }
 
+// nextLocked gives what is closed at the next change.
+func (r *Ring) nextLocked() <-chan struct{} {
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
+
 func (r *Ring) changeLocked() {
-	close(r.changed)
-	r.changed = make(chan struct{})
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
 }
 
 // Abandon lets a writer that waits for a reader go on; what it writes may be dropped.
@@ -179,7 +189,7 @@ func (r *Ring) look(after uint64, maxBytes int) (durward.Page, <-chan struct{}) 
 	if !r.acked {
 		r.advanceLocked(page.Next)
 	}
-	return page, r.changed
+	return page, r.nextLocked()
 }
 
 // missingLocked counts the chunks between two numbers, which the exit may stand between, too.

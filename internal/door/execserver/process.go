@@ -3,7 +3,6 @@ package execserver
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"math"
 	"strconv"
 	"sync"
@@ -106,7 +105,7 @@ func (p *process) Output(c durward.Chunk) {
 		text = append(text, p.head...)
 		text = strconv.AppendUint(append(text, `,"seq":`...), c.Seq, 10)
 		text = append(append(append(text, `,"stream":"`...), c.Stream...), `","chunk":"`...)
-		return append(base64.StdEncoding.AppendEncode(text, c.Data), `"}}`...)
+		return append(jsonx.AppendBase64(text, c.Data), `"}}`...)
 	})
 }
 

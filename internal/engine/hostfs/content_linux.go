@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
 )
 
 type pathInput struct {
@@ -148,7 +149,7 @@ func (r *request) transcribe(ctx context.Context, file io.Reader, p *place) (*tr
 			}
 		}
 		beside.Go(func() { hash.Write(chunk[:n]) })
-		t.answer = appendBase64(t.answer, chunk[:n])
+		t.answer = jsonx.AppendBase64(t.answer, chunk[:n])
 		beside.Wait()
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			break

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
 )
 
 // A handle is a file that is open for a client. It is read or it is written.
@@ -235,7 +236,7 @@ func (h *handle) read(offset, size uint64) (*transcript, error) {
 	beside.Go(func() { t.sum = sha256.Sum256(block) })
 	const others = 32
 	t.answer = append(make([]byte, 0, base64.StdEncoding.EncodedLen(len(block))+others), `{"chunk":"`...)
-	t.answer = appendBase64(t.answer, block)
+	t.answer = jsonx.AppendBase64(t.answer, block)
 	beside.Wait()
 	t.answer = append(strconv.AppendBool(append(t.answer, `","eof":`...), eof), '}')
 	return t, nil

@@ -438,6 +438,9 @@ func (r *run) tellExit() {
 		code = 128 + int(exit.Status.Signal())
 	}
 	for _, f := range r.ends {
+		if exit.Alone {
+			break // the output ends by itself
+		}
 		_ = f.SetReadDeadline(time.Now()) // wakes its reader
 	}
 	r.readers.Go(func() {

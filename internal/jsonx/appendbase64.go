@@ -1,4 +1,4 @@
-package hostfs
+package jsonx
 
 import (
 	"encoding/base64"
@@ -18,8 +18,8 @@ var pairs = sync.OnceValue(func() *[1 << 12]uint16 {
 	return &table
 })
 
-// appendBase64 appends src in base64, with padding.
-func appendBase64(text, src []byte) []byte {
+// AppendBase64 appends src in base64, with padding. No character of it needs an escape.
+func AppendBase64(text, src []byte) []byte {
 	const six, eight = 6, 8 // so many bytes are so many characters
 	size := base64.StdEncoding.EncodedLen(len(src))
 	text = slices.Grow(text, size)
