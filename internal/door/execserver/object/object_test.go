@@ -69,6 +69,8 @@ func TestWhatObjectsAskFor(t *testing.T) {
 		{"full access", `{"sandboxPolicy":{"type":"danger-full-access"}}`, forProcess, lines("danger-full-access full")},
 		{"full access in the other spelling", `{"sandboxPolicy":{"type":"dangerFullAccess"}}`, forFile, lines("danger-full-access full")},
 		{"full access has nothing to add to", `{"sandboxPolicy":{"type":"danger-full-access"},"additionalPermissions":{"file_system":{"write":["/x"]}}}`, forFile, lines("danger-full-access full")},
+		{"full access written out", `{"sandboxPolicy":{"type":"danger-full-access","network_access":true,"access":null,"writable_roots":null}}`, forFile, lines("danger-full-access full")},
+		{"full access written out in words", `{"sandboxPolicy":{"type":"danger-full-access","network_access":"enabled"}}`, forFile, lines("danger-full-access full")},
 		{"external", `{"sandboxPolicy":{"type":"external-sandbox"}}`, forProcess, lines("external none")},
 		{"external with a network", `{"sandboxPolicy":{"type":"externalSandbox","networkAccess":"enabled"}}`, forProcess, lines("external full")},
 
@@ -112,8 +114,9 @@ func TestWhatObjectsAskFor(t *testing.T) {
 		{"no network is no more", `{"sandboxPolicy":{"type":"read-only","network_access":true},"additionalPermissions":{"network":{"enabled":false},"fileSystem":null}}`, forFile, lines("read-only full", "read /")},
 
 		{"disabled", `{"permissions":{"type":"disabled"},"windowsSandboxLevel":"disabled"}`, forProcess, lines("danger-full-access full")},
+		{"disabled written out", `{"permissions":{"type":"disabled","file_system":null,"network":"enabled"},"windowsSandboxLevel":"disabled"}`, forProcess, lines("danger-full-access full")},
 		{"newer external", `{"permissions":{"type":"external","network":"restricted"},"windowsSandboxLevel":"disabled"}`, forProcess, lines("external none")},
-		{"unrestricted files", managed(`{"type":"unrestricted"}`), forProcess, lines("danger-full-access none")},
+		{"unrestricted files", managed(`{"type":"unrestricted","entries":[]}`), forProcess, lines("danger-full-access none")},
 		{"nothing at all", managed(`{"type":"restricted","entries":[]}`), forProcess, lines("read-only none")},
 		{"a depth", managed(`{"type":"restricted","entries":[],"glob_scan_max_depth":3}`), forProcess, lines("read-only none")},
 
@@ -214,6 +217,20 @@ func TestWhatIsRefused(t *testing.T) {
 		{"an additional network that does not say", `{"sandboxPolicy":{"type":"read-only"},"additionalPermissions":{"network":{}}}`, durward.MissingField},
 		{"an additional path that is relative", `{"sandboxPolicy":{"type":"read-only"},"additionalPermissions":{"file_system":{"read":["x"]}}}`, durward.BadPath},
 
+		{"restricted reading under another type's name", `{"sandboxPolicy":{"type":"read-only","read_only_access":{"type":"restricted"}}}`, durward.WrongType},
+		{"and in the other spelling", `{"sandboxPolicy":{"type":"readOnly","readOnlyAccess":{"type":"restricted"}}}`, durward.WrongType},
+		{"and the other way round", `{"sandboxPolicy":{"type":"workspace-write","access":{"type":"restricted"}}}`, durward.WrongType},
+		{"roots to be written by who only reads", `{"sandboxPolicy":{"type":"read-only","writable_roots":["/a"]}}`, durward.WrongType},
+		{"full access to some roots", `{"sandboxPolicy":{"type":"danger-full-access","writableRoots":["/a"]}}`, durward.WrongType},
+		{"full access to restricted files", `{"sandboxPolicy":{"type":"danger-full-access","access":{"type":"restricted"}}}`, durward.WrongType},
+		{"full access without a network", `{"sandboxPolicy":{"type":"danger-full-access","network_access":false}}`, durward.WrongType},
+		{"full access without a network in a word", `{"sandboxPolicy":{"type":"danger-full-access","networkAccess":"restricted"}}`, durward.WrongType},
+		{"external with roots", `{"sandboxPolicy":{"type":"external-sandbox","writable_roots":["/a"]}}`, durward.WrongType},
+
+		{"disabled with files", `{"permissions":{"type":"disabled","file_system":{"type":"restricted","entries":[]}},"windowsSandboxLevel":"disabled"}`, durward.WrongType},
+		{"disabled without a network", `{"permissions":{"type":"disabled","network":"restricted"},"windowsSandboxLevel":"disabled"}`, durward.WrongType},
+		{"newer external with files", `{"permissions":{"type":"external","network":"enabled","file_system":{"type":"restricted","entries":[]}},"windowsSandboxLevel":"disabled"}`, durward.WrongType},
+		{"unrestricted with entries", managed(`{"type":"unrestricted","entries":[{"path":{"type":"path","path":"/a"},"access":"deny"}]}`), durward.WrongType},
 		{"no level", `{"permissions":{"type":"disabled"}}`, durward.MissingField},
 		{"another level", `{"permissions":{"type":"disabled"},"windowsSandboxLevel":"elevated"}`, durward.WrongType},
 		{"another level in the older form", `{"sandboxPolicy":{"type":"read-only"},"windowsSandboxLevel":"elevated"}`, durward.WrongType},

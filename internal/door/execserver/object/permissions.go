@@ -35,10 +35,16 @@ func (r *reader) permissions() error {
 	case r.object.WindowsSandboxLevel == nil:
 		return missing("sandbox.windowsSandboxLevel")
 	}
+	if *p.Type != "managed" && !absent(p.FileSystem) {
+		return wrong(inFiles, "it is no member of that type")
+	}
 	var err error
 	switch *p.Type {
 	case "disabled":
 		r.c.Mode, r.c.Network = durward.DangerFullAccess, durward.NetFull
+		if p.Network != nil && *p.Network != enabled {
+			err = wrong(inPermissions+".network", "the type leaves it open")
+		}
 	case "external":
 		r.c.Mode = durward.External
 		r.c.Network, err = networkOfWord(inPermissions+".network", p.Network)
@@ -80,6 +86,8 @@ func (r *reader) files(raw json.RawMessage) error {
 	switch {
 	case f.Type == nil:
 		return missing(inFiles + ".type")
+	case *f.Type == "unrestricted" && f.Entries != nil && len(*f.Entries) > 0:
+		return wrong(inEntries, "the type restricts nothing")
 	case *f.Type == "unrestricted":
 		r.c.Mode = durward.DangerFullAccess
 		return nil

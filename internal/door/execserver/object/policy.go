@@ -2,6 +2,7 @@ package object
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/durward/durward"
 )
@@ -42,23 +43,48 @@ func (r *reader) policy() error {
 		return missing(inPolicy + ".type")
 	}
 	var err error
+	var members []string
 	switch *p.Type {
 	case "danger-full-access", "dangerFullAccess":
 		r.c.Mode, r.c.Network = durward.DangerFullAccess, durward.NetFull
+		err = p.networkOpen()
 	case "external-sandbox", "externalSandbox":
 		r.c.Mode = durward.External
 		r.c.Network, err = p.networkWord()
 	case "read-only", "readOnly":
+		members = []string{"access"}
 		err = r.readOnly(p)
 	case "workspace-write", "workspaceWrite":
+		members = []string{"read_only_access", "writable_roots"}
 		err = r.workspaceWrite(p)
 	default:
 		return wrong(inPolicy+".type", "it is none that is known")
+	}
+	if err == nil {
+		err = p.unmixed(members)
 	}
 	if err != nil {
 		return err
 	}
 	return r.additional()
+}
+
+// unmixed refuses a member about files that is of another type: it would be passed over, and
+// may ask for less.
+func (p policy) unmixed(own []string) error {
+	for _, m := range []struct {
+		name  string
+		there bool
+	}{
+		{"access", !absent(p.Access)},
+		{"read_only_access", !absent(p.ReadOnlyAccess) || !absent(p.ReadOnlyAccess2)},
+		{"writable_roots", p.WritableRoots != nil || p.WritableRoots2 != nil},
+	} {
+		if m.there && !slices.Contains(own, m.name) {
+			return wrong(inPolicy+"."+m.name, "it is no member of that type")
+		}
+	}
+	return nil
 }
 
 func (r *reader) readOnly(p policy) (err error) {
@@ -226,6 +252,16 @@ func (p policy) networkWord() (durward.NetworkMode, error) {
 		return "", err
 	}
 	return networkOfWord(inPolicy+".network_access", &word)
+}
+
+// networkOpen refuses a network that is closed, in either way to say so.
+func (p policy) networkOpen() error {
+	const member = inPolicy + ".network_access"
+	raw, err := either(member, rawOf(p.NetworkAccess), rawOf(p.NetworkAccess2))
+	if err == nil && !absent(raw) && string(raw) != "true" && string(raw) != `"`+enabled+`"` {
+		err = wrong(member, "the type leaves it open")
+	}
+	return err
 }
 
 // network leaves what is in into where the member is not there.
