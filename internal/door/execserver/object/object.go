@@ -26,8 +26,8 @@ type Environment struct {
 	// Cwd is the absolute working directory of the process to be started. It is empty for a
 	// call that starts none.
 	Cwd string
-	// ServerCwd is the absolute working directory of the server: the last that is taken
-	// where nobody names another one.
+	// ServerCwd is the absolute working directory of the server: the last that is taken for
+	// the older form, where nobody names another one.
 	ServerCwd string
 	// TmpDir is the value of TMPDIR: that of the process, or the server's own. One that is
 	// not absolute stands for nothing.
@@ -129,7 +129,7 @@ func (r *reader) context() error {
 	if r.cwd == "" {
 		r.cwd = clean(r.env.Cwd)
 	}
-	if r.cwd == "" {
+	if r.cwd == "" && absent(o.Permissions) { // the newer form names what it is about
 		r.cwd = clean(r.env.ServerCwd)
 	}
 	return r.workspace(inner.WorkspaceRoots)

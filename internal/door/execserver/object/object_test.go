@@ -131,8 +131,7 @@ func TestWhatObjectsAskFor(t *testing.T) {
 		{"the object's directory", entries(kind(`"current_working_directory"`, "read"), `"cwd":"/c","policyContext":{"cwd":"/d","workspaceRoots":[]}`), forProcess, lines("read-only none", "read /c")},
 		{"the context's directory", entries(kind(`"project_roots"`, "read"), `"policyContext":{"cwd":"/d"}`), forProcess, lines("read-only none", "read /d")},
 		{"the process's directory", entries(kind(`"project_roots"`, "read")), forProcess, lines("read-only none", "read /ws/sub")},
-		{"the server's directory", entries(kind(`"project_roots"`, "read")), forFile, lines("read-only none", "read /srv")},
-		{"a path beneath", entries(`{"path":{"type":"special","value":{"kind":"project_roots","subpath":"x/./y"}},"access":"read","missing_path_behavior":"skip"}`), forFile, lines("read-only none", "read /srv/x/y ?")},
+		{"a path beneath", entries(`{"path":{"type":"special","value":{"kind":"project_roots","subpath":"x/./y"}},"access":"read","missing_path_behavior":"skip"}`), forProcess, lines("read-only none", "read /ws/sub/x/y ?")},
 		{"TMPDIR", entries(kind(`"tmpdir"`, "read")), forFile, lines("read-only none", "read /var/tmp/me")},
 		{"named temporary directories", entries(kind(`"tmpdir"`, "read"), `"temporaryDirectories":["/t1","/t2"]`), forFile, lines("read-only none", "read /t1", "read /t2")},
 		{"no TMPDIR", entries(kind(`"tmpdir"`, "read")), Environment{ServerCwd: "/"}, lines("read-only none")},
@@ -142,7 +141,7 @@ func TestWhatObjectsAskFor(t *testing.T) {
 		{"a pattern", entries(glob("/a/**/*.env")), forFile, lines("read-only none", "deny / :: a/**/*.env")},
 		{"a pattern of the workspace", entries(glob("./**//[!a].env"), `"workspaceRoots":["/w[1]","/v"]`), forFile, lines("read-only none", "deny /w[1] :: **/[^a].env", "deny /v :: **/[^a].env")},
 		{"a pattern of the workspace as codex writes it", entries(glob("codex-project-roots://**/*.env"), `"workspaceRoots":["/w","/v"]`), forFile, lines("read-only none", "deny /w :: **/*.env", "deny /v :: **/*.env")},
-		{"a pattern without wildcards", entries(glob("secret/x")), forFile, lines("read-only none", "deny /srv/secret/x")},
+		{"a pattern without wildcards", entries(glob("secret/x"), `"cwd":"/c"`), forFile, lines("read-only none", "deny /c/secret/x")},
 		{"the same root named twice", entries(kind(`"project_roots"`, "read"), `"workspaceRoots":["/a","/a/","/b"],"policyContext":{"workspaceRoots":["/b","/a"]}`), forFile, lines("read-only none", "read /a", "read /b")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -288,15 +287,20 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// Without any directory what is about one is refused, and not about the server's root.
+// Where nobody names a directory what is about one is refused. It is not about the server's
+// root, nor in the newer form about the directory that the server happens to be in.
 func TestWithoutADirectory(t *testing.T) {
-	for _, object := range []string{
-		`{"sandboxPolicy":{"type":"workspace-write"}}`,
-		entries(kind(`"project_roots"`, "read")),
-		entries(glob("*.env")),
+	for _, tt := range []struct {
+		object string
+		env    Environment
+	}{
+		{`{"sandboxPolicy":{"type":"workspace-write"}}`, Environment{Cwd: "relative"}},
+		{entries(kind(`"project_roots"`, "read")), forFile},
+		{entries(kind(`"current_working_directory"`, "write"), `"workspaceRoots":[],"policyContext":{}`), forFile},
+		{entries(glob("*.env")), forFile},
 	} {
-		if c, err := Parse(json.RawMessage(object), Environment{Cwd: "relative"}); c != nil || durward.ReasonOf(err) != durward.MissingField {
-			t.Errorf("%s: %v, %v", object, said(c), err)
+		if c, err := Parse(json.RawMessage(tt.object), tt.env); c != nil || durward.ReasonOf(err) != durward.MissingField {
+			t.Errorf("%s: %v, %v", tt.object, said(c), err)
 		}
 	}
 }
