@@ -191,6 +191,37 @@ func TestEnvironmentPolicies(t *testing.T) {
 	}
 }
 
+// What makes a program load other code is refused in a sandbox to who asks for it. That the
+// server happens to have it keeps nobody from a process.
+func TestTheServersLoaderIsNotInherited(t *testing.T) {
+	t.Setenv("LD_LIBRARY_PATH", "/none")
+	policy := map[string]any{"inherit": "all", "ignoreDefaultExcludes": false, "exclude": []string{}, "set": map[string]string{}, "includeOnly": []string{}}
+	inherits := map[string]any{"processId": "p", "argv": []string{"/usr/bin/env"}, "cwd": "/", "env": map[string]string{}, "tty": false, "envPolicy": policy}
+	held := map[string]any{"sandbox": map[string]any{"sandboxPolicy": map[string]any{"type": "read-only"}}}
+	open := map[string]any{"sandbox": map[string]any{"sandboxPolicy": map[string]any{"type": "danger-full-access"}}}
+	for _, test := range []struct {
+		flags  []string
+		change map[string]any
+		want   bool
+	}{
+		{nil, nil, true},
+		{nil, open, true},
+		{nil, held, false},
+		{[]string{"--sandbox", "read-only"}, nil, false},
+	} {
+		p, params := greet(t, serve(t, test.flags...).url), maps.Clone(inherits)
+		maps.Copy(params, test.change)
+		p.result(p.ask("process/start", params), nil)
+		if got := p.all("p", "stdout"); strings.Contains(got, "LD_LIBRARY_PATH") != test.want || !strings.Contains(got, "TMPDIR=") {
+			t.Errorf("%v, %v: %q", test.flags, test.change, got)
+		}
+	}
+	p, params := greet(t, serve(t).url), maps.Clone(inherits)
+	maps.Copy(params, held)
+	params["env"] = map[string]string{"LD_LIBRARY_PATH": "/none"}
+	p.refused(p.ask("process/start", params), -32600)
+}
+
 func contains(lines []string, what func(string) bool) bool {
 	for _, line := range lines {
 		if what(line) {

@@ -49,6 +49,12 @@ func inherited(p protocol.EnvPolicy, environ []string) map[string]string {
 	return env
 }
 
+// withoutLoader leaves out of the server's variables what would have a program load other
+// code. In a sandbox that is refused, and nobody asked for what the server happens to have.
+func withoutLoader(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool { return strings.HasPrefix(entry, "LD_") })
+}
+
 func inherits(from protocol.Inherit, name string) bool {
 	switch from {
 	case protocol.InheritAll:

@@ -76,6 +76,9 @@ func (c *conn) startCall(r request, p protocol.StartParams) (durward.Call, error
 	}
 	call.Ask.Limits, call.Ask.Lossless = c.session.limits, p.Durward != nil && p.Durward.Flow
 	call.Ask.Confinement, err = object.Parse(p.Sandbox, c.words(dir, call.Env["TMPDIR"]))
+	if c.server.Confined || confines(call.Ask.Confinement) {
+		call.Env = environment(p, withoutLoader(c.server.Environ))
+	}
 	return call, err
 }
 
