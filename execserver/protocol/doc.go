@@ -54,9 +54,9 @@
 //   - This holds whether a connection is attached or not. A child of a detached session
 //     fills the window and waits; when the session ends, it is killed like any other,
 //     and what waits for the window is let go.
-//   - Exit and close take their sequence numbers but no room in the window, and never
-//     wait for it. The close still comes after all output, so it waits as long as
-//     output does. Limits of time go on counting, and terminate works as always; what
+//   - Exit and close take their sequence numbers but no room in the window. The exit
+//     comes behind what was printed before it, unless that has to wait for the window.
+//     The close comes after all output, so it waits as long as output does. Limits of time go on counting, and terminate works as always; what
 //     a killed child left in its pipe is read as the window allows.
 //   - Notifications are sent as always. A client reads them without ever stopping,
 //     because no more than the window can be on the way for one process.
