@@ -69,18 +69,19 @@ func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(strings.ToUpper(p), strings.ToUpper(name)) })
 }
 
-// matches reports whether a name fits a pattern, in which * stands for any text and ? for one
-// character.
+// matches reports whether a name fits a pattern, in which * stands for any text, ? for one
+// character, and [ab-d] or [!ab-d] for one of these or one of the others.
 func matches(pattern, name string) bool {
 	star, from := -1, 0 // the last * so far, and what it stands for up to now
 	p, n := 0, 0
 	for n < len(name) {
+		width, fits := one(pattern[p:], name[n])
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
 			star, from = p, n
 			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
-			p++
+		case fits:
+			p += width
 			n++
 		case star >= 0:
 			from++
@@ -90,4 +91,35 @@ func matches(pattern, name string) bool {
 		}
 	}
 	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// one reports whether a pattern begins with what stands for a character, and how long that is.
+func one(pattern string, c byte) (width int, fits bool) {
+	switch {
+	case pattern == "":
+		return 0, false
+	case pattern[0] == '[':
+		return class(pattern, c)
+	}
+	return 1, pattern[0] == '?' || pattern[0] == c
+}
+
+// class is one for a pattern that begins with [. Where no ] ends it that stands for itself.
+func class(pattern string, c byte) (width int, fits bool) {
+	i, negated, in := 1, false, false
+	if strings.HasPrefix(pattern[i:], "!") || strings.HasPrefix(pattern[i:], "^") {
+		i, negated = i+1, true
+	}
+	for first := i; i < len(pattern); i++ {
+		if pattern[i] == ']' && i > first {
+			return i + 1, in != negated
+		}
+		low, high := pattern[i], pattern[i]
+		if i+2 < len(pattern) && pattern[i+1] == '-' && pattern[i+2] != ']' {
+			high = pattern[i+2]
+			i += 2
+		}
+		in = in || low <= c && c <= high
+	}
+	return 1, c == '['
 }

@@ -59,6 +59,16 @@ func TestMatches(t *testing.T) {
 		"?":     {"A": true, "": false, "AB": false},
 		"A**B?": {"ABC": true, "AXXBC": true, "AB": false},
 		"*A*B":  {"AAB": true, "ABA": false, "ABAB": true},
+
+		"[A-Z]*TOKEN": {"MY_TOKEN": true, "_TOKEN": false, "TOKEN": false},
+		"*[!_]KEY":    {"AKEY": true, "A_KEY": false, "KEY": false},
+		"[^A-C]":      {"D": true, "B": false},
+		"A[BD-F]":     {"AB": true, "AC": false, "AE": true, "AG": false},
+		"[]A]":        {"]": true, "A": true, "B": false},
+		"[A-]":        {"-": true, "A": true, "B": false},
+		"[AB":         {"[AB": true, "A": false},
+		"[":           {"[": true, "": false},
+		"[!":          {"[!": true, "A": false},
 	} {
 		for name, want := range names {
 			if matches(pattern, name) != want {
