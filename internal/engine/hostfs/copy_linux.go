@@ -120,7 +120,7 @@ func (r *request) judgeCopy(source, p *place) error {
 	if err := r.hold.Makes(p.dir, p.names...); err != nil {
 		return r.failed(p.named, err)
 	}
-	if p.err != unix.ENOENT || len(p.names) > 1 && !source.isDir() {
+	if p.err != unix.ENOENT || len(p.names) > 1 && !source.isDir() || r.barred(p) {
 		return r.unreached(p)
 	}
 	return r.noInterface(p.named, p.dir)

@@ -61,28 +61,27 @@ func (r *request) judgeDirectory(p *place, recursive bool) error {
 	if err := r.hold.Makes(p.dir, p.names...); err != nil {
 		return r.failed(p.named, err)
 	}
-	if p.err != unix.ENOENT || len(p.names) > 1 && !recursive {
+	if p.err != unix.ENOENT || len(p.names) > 1 && !recursive || r.barred(p) {
 		return r.unreached(p)
 	}
 	return r.noInterface(p.named, p.dir)
 }
 
 // judgeThere judges a directory that is there already, which is good if that was asked for.
-// A link to one is as good.
+// A link to one is as good. What it leads to that is hidden is as good as nothing.
 func (r *request) judgeThere(p *place, recursive bool) error {
-	at := p.at
+	if r.hold.Reads(p.at) != nil {
+		return r.hidden(p)
+	}
+	there := p.isDir()
 	if p.isLink() {
 		fd, err := openat(unix.AT_FDCWD, p.path, asPlace|unix.O_DIRECTORY)
-		if err != nil {
-			return r.refuse(durward.FileExists, p.named)
+		if there = err == nil; there {
+			there = r.hold.Reads(fd) == nil
+			unix.Close(fd)
 		}
-		defer unix.Close(fd)
-		at = fd
 	}
-	if r.hold.Reads(p.at) != nil || r.hold.Reads(at) != nil {
-		return r.hidden(p, at)
-	}
-	if !recursive || !p.isDir() && !p.isLink() {
+	if !recursive || !there {
 		return r.refuse(durward.FileExists, p.named)
 	}
 	return nil
@@ -90,17 +89,15 @@ func (r *request) judgeThere(p *place, recursive bool) error {
 
 // hidden refuses to say that something is there, in the words in which it would be refused to
 // make it.
-func (r *request) hidden(p *place, at int) error {
-	err := r.hold.Makes(at, ".")
-	if p.dir != nothing {
-		if outer := r.hold.Makes(p.dir, p.names...); outer != nil {
-			err = outer
-		}
+func (r *request) hidden(p *place) error {
+	dir, names := p.dir, p.names
+	if dir == nothing {
+		dir, names = p.at, []string{"."}
 	}
-	if err == nil {
-		return r.refuse(durward.OutsideRoot, p.named)
+	if err := r.hold.Makes(dir, names...); err != nil {
+		return r.failed(p.named, err)
 	}
-	return r.failed(p.named, err)
+	return r.refuse(durward.OutsideRoot, p.named)
 }
 
 // makeDirectories makes the names of a place, each in the one before, and gives the last one

@@ -102,15 +102,26 @@ func (r *request) lost(n named, err error) error {
 	if without == nil {
 		unix.Close(plain)
 	}
-	if without != err { // a link leads there
+	if without != err || err == unix.ELOOP { // a link leads there
 		return r.failed(n, unix.ENOENT)
 	}
-	dir, _, ended := nearest(unix.AT_FDCWD, n.path)
+	dir, names, ended := nearest(unix.AT_FDCWD, n.path)
 	if dir == nothing {
 		return r.failed(n, ended)
 	}
 	defer unix.Close(dir)
 	if hidden := r.hold.Reads(dir); hidden != nil {
+		return r.failed(n, hidden)
+	}
+	if err != unix.ENOTDIR || len(names) == 0 {
+		return r.failed(n, err)
+	}
+	file, failed := openat(dir, names[0], asPlace|unix.O_NOFOLLOW)
+	if failed != nil {
+		return r.failed(n, failed)
+	}
+	defer unix.Close(file)
+	if hidden := r.hold.Reads(file); hidden != nil {
 		return r.failed(n, hidden)
 	}
 	return r.failed(n, err)
@@ -122,11 +133,15 @@ func (r *request) lost(n named, err error) error {
 func (r *request) spot(ctx context.Context, n named, follow bool) (*place, error) {
 	return apart(ctx, r.op, func() (*place, error) {
 		p := &place{named: n, at: nothing, dir: nothing}
-		if err := p.settle(follow); err != nil {
-			p.Close()
-			return nil, r.failed(n, err)
+		err := p.settle(follow)
+		if err == nil {
+			return p, nil
 		}
-		return p, nil
+		p.Close()
+		if r.hold.Confines() { // a link may have led where nothing may be known of
+			return nil, r.refuse(durward.OutsideRoot, n)
+		}
+		return nil, r.failed(n, err)
 	})
 }
 

@@ -72,7 +72,7 @@ func (r *request) judgeRemoved(p *place, force bool) error {
 	if err := r.hold.Makes(p.dir, p.names...); err != nil {
 		return r.failed(p.named, err)
 	}
-	if p.err == unix.ENOENT && force {
+	if p.err == unix.ENOENT && force && !r.barred(p) {
 		return nil
 	}
 	return r.unreached(p)

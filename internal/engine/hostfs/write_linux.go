@@ -112,14 +112,19 @@ func (r *request) judgeMissing(p *place) error {
 	return r.unreached(p)
 }
 
-// unreached gives the error of a place whose directory could not be reached. A link that
-// bars the way may lead where nothing may be known of.
+// unreached gives the error of a place whose directory could not be reached.
 func (r *request) unreached(p *place) error {
-	var st unix.Stat_t
-	if r.hold.Confines() && unix.Fstatat(p.dir, p.names[0], &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+	if r.barred(p) {
 		return r.refuse(durward.OutsideRoot, p.named)
 	}
 	return r.failed(p.named, p.err)
+}
+
+// barred reports whether a link bars the way to a place whose directory could not be reached:
+// it may lead where nothing may be known of.
+func (r *request) barred(p *place) bool {
+	var st unix.Stat_t
+	return r.hold.Confines() && unix.Fstatat(p.dir, p.names[0], &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
 // judgeWritten judges a file whose content is to change. What has several names may have one
