@@ -71,6 +71,44 @@ func TestTheWorkingDirectoryIsUnderTheCeiling(t *testing.T) {
 	}
 }
 
+// To begin in what is hidden is refused alike whatever is there, be it by a link or not. What
+// is missing where all may be read is for the engine to tell.
+func TestNoWorkingDirectoryTellsWhatIsHidden(t *testing.T) {
+	for _, under := range []struct {
+		o      execpolicy.Options
+		object string
+	}{{execpolicy.Options{Root: "$T/ws"}, `null`}, {execpolicy.Options{Root: "$T/ws"}, readOnly}, {execpolicy.Options{}, little}} {
+		w := newWorld(t)
+		must(t, os.Symlink("../out/hidden", w.at("ws/link")))
+		under.o.Root = w.path(under.o.Root)
+		p := w.policy(under.o)
+		for what, make := range map[string]func(path string) error{
+			"nothing":     func(string) error { return nil },
+			"a file":      func(path string) error { return os.WriteFile(path, nil, 0o644) },
+			"a directory": func(path string) error { return os.MkdirAll(path+"/x", 0o755) },
+			"a loop":      func(path string) error { return os.Symlink(path, path) },
+			"a dead link": func(path string) error { return os.Symlink("none", path) },
+		} {
+			must(t, os.RemoveAll(w.at("out/hidden")))
+			must(t, make(w.at("out/hidden")))
+			for _, dir := range []string{"out/hidden", "out/hidden/x", "ws/link", "ws/link/x", "ws/link/x/y"} {
+				c := w.call(under.object, "ws", "true")
+				c.Dir = w.at(dir)
+				if d := p.Decide(c, durward.Tool{}); d.Allow || d.Code != durward.DirDenied {
+					t.Errorf("%+v: %s, where %s is: %+v", under, dir, what, d)
+				}
+			}
+		}
+		for _, dir := range []string{"ws/none", "ws/none/none", "ws/a.txt", "ws/a.txt/none"} {
+			c := w.call(under.object, "ws", "true")
+			c.Dir = w.at(dir)
+			if e := w.run(p, c); durward.ReasonOf(e.err) != durward.DirUnavailable {
+				t.Errorf("%+v: %s: %v", under, dir, e.err)
+			}
+		}
+	}
+}
+
 // Where the root is led elsewhere, nothing is given in its place.
 func TestTheRootStaysWhatItWas(t *testing.T) {
 	w := newWorld(t)

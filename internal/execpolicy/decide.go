@@ -1,10 +1,14 @@
 package execpolicy
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/policy"
@@ -99,11 +103,11 @@ func (p *Policy) withoutNetwork() (durward.Decision, error) {
 	}
 }
 
-// begins refuses a process whose working directory it would not see. One that is not there is
-// for whoever opens it.
+// begins refuses a process whose working directory it would not see, whether or not it is
+// there. One that is merely missing is for whoever opens it.
 func (p *Policy) begins(c durward.Call, h *held) error {
-	dir, err := p.host.Resolve(c.Dir)
-	if err != nil || policy.Shows(h.files, dir) {
+	dir := p.end(c.Dir)
+	if policy.Shows(h.files, dir) {
 		return nil
 	}
 	rule, hint := "sandbox", "give the process the directory to read"
@@ -114,6 +118,21 @@ func (p *Policy) begins(c durward.Call, h *held) error {
 		Reason: durward.DirDenied, Rule: rule, Hint: hint,
 		Err: fmt.Errorf("the working directory %s is not among the readable paths", c.Dir),
 	}
+}
+
+// end gives where a path leads, or where the way ends. It is empty where that is not known.
+func (p *Policy) end(path string) string {
+	physical, err := p.host.Resolve(path)
+	var at *fs.PathError
+	switch {
+	case err == nil:
+		return physical
+	case errors.Is(err, syscall.ENOTDIR) && path != filepath.Dir(path):
+		return p.end(filepath.Dir(path))
+	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &at):
+		return at.Path
+	}
+	return ""
 }
 
 // process gives the grant of a process what is its own.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"strconv"
@@ -19,7 +20,7 @@ func physical(path string) (string, error) {
 	}
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "", &fs.PathError{Op: "open", Path: path, Err: err}
+		return "", lost(path, err)
 	}
 	defer unix.Close(fd)
 	buf := make([]byte, unix.PathMax)
@@ -28,6 +29,16 @@ func physical(path string) (string, error) {
 		return found, nil
 	}
 	return filepath.EvalSymlinks(path)
+}
+
+// lost gives the error of a path that leads nowhere. Where something is missing it names where
+// that is: a link may have led there.
+func lost(path string, err error) error {
+	var missing *fs.PathError
+	if _, walked := filepath.EvalSymlinks(path); err == unix.ENOENT && errors.As(walked, &missing) && errors.Is(missing.Err, unix.ENOENT) {
+		return missing
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
 // mark tells what stands at a path, by one call.

@@ -13,7 +13,8 @@ type Host struct {
 	Environ map[string]string
 	// Resolve gives the physical path of an existing one: absolute, free of symbolic
 	// links. Its error is fs.ErrNotExist, wrapped or not, when the path does not exist,
-	// and another one when a file stands where a directory would have to be.
+	// and another one when a file stands where a directory would have to be. A path error
+	// names where something is missing, after the links on the way there.
 	Resolve func(path string) (string, error)
 	// Mark tells what stands at a path. Nil means that it is not known; then Resolve is asked.
 	Mark func(path string) Mark
