@@ -118,7 +118,7 @@ func (e *Engine) Holds(ctx context.Context, g durward.Grant, dir string) error {
 
 // Prepare opens the directory and the program, judges them, and compiles the plan.
 func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
-	if len(c.Argv) == 0 || c.Argv[0] == "" {
+	if len(c.Argv) == 0 || c.Argv[0] == "" && c.Program == "" {
 		return nil, &durward.Error{Reason: durward.ArgvEmpty, Op: "prepare", Hint: "name a program"}
 	}
 	for i, arg := range c.Argv {

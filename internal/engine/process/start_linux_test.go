@@ -85,6 +85,23 @@ func TestProgramsWithoutAPath(t *testing.T) {
 	}
 }
 
+// A program that is named apart may be called anything, and nothing, too.
+func TestWhatAProgramIsCalled(t *testing.T) {
+	eachContainment(t, func(t *testing.T, e *Engine) {
+		for _, name := range []string{"", "-other"} {
+			c := call(name, "-c", `printf "[$0]"`)
+			c.Program = "sh"
+			r, err := e.run(t.Context(), c, confined())
+			if got := string(r.Stdout.Bytes()); err != nil || got != "["+name+"]" {
+				t.Errorf("it is called %q and not %q: %v", got, name, err)
+			}
+		}
+	})
+	if _, err := newEngine(t, Options{}).run(t.Context(), call("", "x"), confined()); durward.ReasonOf(err) != durward.ArgvEmpty {
+		t.Errorf("no name at all: %v", err)
+	}
+}
+
 // Signals, session, umask and niceness are those of a fresh start, whatever ours are.
 func TestProcessStateIsFresh(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR1)
