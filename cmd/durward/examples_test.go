@@ -13,7 +13,11 @@ import (
 )
 
 // endless lists the examples that end only when somebody ends them.
-var endless = []string{"durward audit tail -f", "durward serve docs", "durward serve docs -p 0 --timeout 5 -e DB=notes.db"}
+var endless = []string{
+	"durward audit tail -f", "durward serve docs", "durward serve docs -p 0 --timeout 5 -e DB=notes.db",
+	"durward exec-server", "durward exec-server --listen ws://127.0.0.1:8765 --sandbox workspace-write --root .",
+	"durward exec-server --listen ws://0.0.0.0:8765 --ws-auth capability-token --ws-token-file token",
+}
 
 // TestEveryExampleOfTheHelpWorks asks every command for its help and runs what it
 // begins with.

@@ -45,11 +45,11 @@ func (p *program) execServerCommand() *cobra.Command {
 Whoever can connect can do what this user can, unless requests bring a sandbox or --sandbox and
 --root hold all of them; so it listens on loopback addresses, and on others only with --ws-auth. With --listen
 stdio it talks on standard input and output instead, a message on each line. Every call is on record
-(durward audit tail).`,
+(durward audit tail). codex uses it with CODEX_EXEC_SERVER_URL=ws://IP:PORT in its environment.`,
 		Example: `  durward exec-server
   durward exec-server --listen ws://127.0.0.1:8765 --sandbox workspace-write --root .
   durward exec-server --listen ws://0.0.0.0:8765 --ws-auth capability-token --ws-token-file token
-  CODEX_EXEC_SERVER_URL=ws://127.0.0.1:8765 codex`,
+  durward exec-server --listen stdio </dev/null`,
 		Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			x.given = cmd.Flags().Changed
