@@ -58,6 +58,7 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 	ctx, cancel := context.WithCancel(ctx)
 	s := &session{run: r, ring: ring, cancel: cancel, hurry: sync.OnceFunc(func() { close(r.hurry) }), writing: make(chan struct{}, 1), done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, ring.Abandon) // nobody may be left to read
+	input := p.call.Stdin                        // which is forgotten at the end
 	go func() {
 		defer close(s.done)
 		defer cancel()
@@ -66,10 +67,10 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 		r.forget()
 		ring.End()
 	}()
-	if len(p.call.Stdin) > 0 {
+	if len(input) > 0 {
 		s.writing <- struct{}{} // the first write
 		r.readers.Go(func() {
-			_, _ = s.write(p.call.Stdin) // a command need not read its input
+			_, _ = s.write(input) // a command need not read its input
 			<-s.writing
 		})
 	}
