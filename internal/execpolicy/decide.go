@@ -126,10 +126,10 @@ func (p *Policy) end(path string) string {
 	switch {
 	case err == nil:
 		return physical
+	case errors.Is(err, policy.ErrNotDirectory) && path != filepath.Dir(path):
+		return p.end(filepath.Dir(path))
 	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &at):
 		return at.Path
-	case path != filepath.Dir(path): // something on the way is no directory
-		return p.end(filepath.Dir(path))
 	}
 	return ""
 }

@@ -38,6 +38,9 @@ func lost(path string, err error) error {
 	if _, walked := filepath.EvalSymlinks(path); err == unix.ENOENT && errors.As(walked, &missing) && errors.Is(missing.Err, unix.ENOENT) {
 		return missing
 	}
+	if err == unix.ENOTDIR {
+		err = policy.ErrNotDirectory
+	}
 	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
 

@@ -3,13 +3,21 @@
 package machine
 
 import (
+	"errors"
 	"path/filepath"
+	"syscall"
 
 	"github.com/durward/durward/internal/policy"
 )
 
 // physical gives the physical path of an existing one.
-func physical(path string) (string, error) { return filepath.EvalSymlinks(path) }
+func physical(path string) (string, error) {
+	found, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = policy.ErrNotDirectory
+	}
+	return found, err
+}
 
 // mark is not known.
 var mark func(path string) policy.Mark

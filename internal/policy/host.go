@@ -1,6 +1,12 @@
 package policy
 
-import "runtime"
+import (
+	"errors"
+	"runtime"
+)
+
+// ErrNotDirectory says that a file stands where a directory would have to be.
+var ErrNotDirectory = errors.New("not a directory")
 
 // A Host is all that compiling needs to know of this machine. Nothing else is asked.
 type Host struct {
@@ -12,8 +18,8 @@ type Host struct {
 	// Environ is the runtime's own environment, from which "pass" copies.
 	Environ map[string]string
 	// Resolve gives the physical path of an existing one: absolute, free of symbolic
-	// links. Its error is fs.ErrNotExist, wrapped or not, when the path does not exist,
-	// and another one when a file stands where a directory would have to be. A path error
+	// links. Its error is fs.ErrNotExist, wrapped or not, when the path does not exist, and
+	// ErrNotDirectory when a file stands where a directory would have to be. A path error
 	// names where something is missing, after the links on the way there.
 	Resolve func(path string) (string, error)
 	// Mark tells what stands at a path. Nil means that it is not known; then Resolve is asked.
