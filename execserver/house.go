@@ -53,7 +53,7 @@ func build(o Options) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{policy: policy, keeper: confined.New(), programs: process.New(process.Options{Host: sandbox.ProbeAll, Warm: true})}
+	h := &house{policy: policy, keeper: confined.New(), programs: process.New(process.Options{Host: sandbox.ProbeAll, Warm: true, Discreet: true})}
 	h.files = hostfs.New(h.keeper)
 	h.Runtime, err = core.New(core.Options{
 		Source: catalogue(), Policy: policy, Recorder: o.Recorder, MaxConcurrent: mostCalls, MaxQueue: -1,

@@ -1,6 +1,8 @@
 package execpolicy_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,6 +108,46 @@ func TestNoWorkingDirectoryTellsWhatIsHidden(t *testing.T) {
 				t.Errorf("%+v: %s: %v", under, dir, e.err)
 			}
 		}
+	}
+}
+
+// A program that is hidden is as good as missing, whatever there is: by its path, by a link and
+// on the way along PATH.
+func TestNoProgramTellsWhatIsHidden(t *testing.T) {
+	w := newWorld(t)
+	must(t, os.WriteFile(w.at("ws/prog"), []byte("#!/bin/sh\necho mine\n"), 0o755))
+	must(t, os.WriteFile(w.at("ws/plain"), nil, 0o644))
+	must(t, os.Symlink("../out/prog", w.at("ws/link")))
+	w.ofUser()
+	p := w.policy(execpolicy.Options{Root: w.at("ws")})
+	run := func(path string, argv ...string) ended {
+		c := w.call(`null`, "ws", "")
+		c.Argv, c.Env = argv, map[string]string{"PATH": w.path(path)}
+		return w.run(p, c)
+	}
+	for what, make := range map[string]func(path string) error{
+		"nothing":     func(string) error { return nil },
+		"a program":   func(path string) error { return os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755) },
+		"a file":      func(path string) error { return os.WriteFile(path, nil, 0o644) },
+		"a directory": func(path string) error { return os.MkdirAll(path+"/x", 0o755) },
+		"a dead link": func(path string) error { return os.Symlink("none", path) },
+	} {
+		must(t, os.RemoveAll(w.at("out/prog")))
+		must(t, make(w.at("out/prog")))
+		for _, name := range []string{"out/prog", "out/prog/x", "ws/link", "ws/link/x"} {
+			if e := run("/usr/bin:/bin", w.at(name)); durward.ReasonOf(e.err) != durward.ProgramNotFound || !errors.Is(e.err, fs.ErrNotExist) {
+				t.Errorf("%s, where %s is: %v", name, what, e.err)
+			}
+		}
+		if e := run("$T/out", "prog"); durward.ReasonOf(e.err) != durward.ProgramNotFound {
+			t.Errorf("along PATH, where %s is: %v", what, e.err)
+		}
+		if e := run("$T/out:$T/ws", "prog"); e.out != "mine\n" {
+			t.Errorf("further along PATH, where %s is: %q, %v", what, e.out, e.err)
+		}
+	}
+	if e := run("", w.at("ws/plain")); durward.ReasonOf(e.err) != durward.ProgramNotExecutable {
+		t.Errorf("what is shown and no program: %v", e.err)
 	}
 }
 

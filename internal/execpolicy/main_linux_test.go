@@ -45,7 +45,7 @@ func newWorld(t testing.TB) *world {
 	for dir := top; dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
 		must(t, os.Chmod(dir, 0o755))
 	}
-	w := &world{t: t, top: top, engine: process.New(process.Options{ScratchDir: filepath.Join(top, "scratch")})}
+	w := &world{t: t, top: top, engine: process.New(process.Options{ScratchDir: filepath.Join(top, "scratch"), Discreet: true})}
 	t.Cleanup(func() { must(t, w.engine.Close()) }) // of the engine that it has by then
 	for _, dir := range []string{"scratch", "ws/.git", "ws/sub", "out"} {
 		must(t, os.MkdirAll(w.at(dir), 0o755))

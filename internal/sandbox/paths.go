@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/fsroot"
 	"github.com/durward/durward/internal/sandbox/denyglob"
 )
 
@@ -67,8 +66,4 @@ func visible(g durward.Grant) ([]string, error) {
 		}
 	}
 	return dirs, err
-}
-
-func anyWithin(dirs []string, path string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool { return fsroot.Contains(dir, path) })
 }

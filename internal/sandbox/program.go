@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/fsroot"
@@ -33,12 +35,22 @@ type Program struct {
 //
 // The error has reason ProgramNotFound or ProgramNotExecutable.
 func FindProgram(name, path, dir string) (*Program, error) {
+	return find(name, path, dir, openProgram)
+}
+
+// FindShown is FindProgram for somebody who is to learn nothing of what the sets hide. Such a
+// program is passed over as if it were not there.
+func FindShown(name, path, dir string, f durward.Files) (*Program, error) {
+	return find(name, path, dir, func(called string) (*Program, error) { return openShown(called, f) })
+}
+
+func find(name, path, dir string, open func(string) (*Program, error)) (*Program, error) {
 	name = programName(name)
 	if strings.ContainsAny(name, dirMarks) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		return openProgram(name)
+		return open(name)
 	}
 	var refused error
 	for _, d := range filepath.SplitList(path) {
@@ -46,7 +58,7 @@ func FindProgram(name, path, dir string) (*Program, error) {
 			continue
 		}
 		called := filepath.Join(d, name)
-		p, err := openProgram(called)
+		p, err := open(called)
 		if err == nil {
 			p.called = called
 			return p, nil
@@ -82,6 +94,27 @@ func openProgram(path string) (*Program, error) {
 		return nil, programError(path, err)
 	}
 	return &Program{Path: physical, file: f, info: info, script: isScript(f)}, nil
+}
+
+func openShown(path string, f durward.Files) (*Program, error) {
+	p, err := openProgram(path)
+	at := ""
+	if err == nil {
+		at = p.Path
+	} else if physical, failed := filepath.EvalSymlinks(path); failed == nil {
+		at = physical
+	}
+	if anyWithin(slices.Concat(f.Read, f.Write, f.Exec), at) && !anyWithin(f.Deny, at) {
+		return p, err
+	}
+	if err == nil {
+		p.Close()
+	}
+	return nil, programError(path, syscall.ENOENT)
+}
+
+func anyWithin(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return fsroot.Contains(dir, path) })
 }
 
 // unchanged reports whether Path still names the opened file.

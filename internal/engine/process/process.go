@@ -41,6 +41,9 @@ type Options struct {
 	Resolver netguard.Resolver
 	// Warm keeps the first process of the next call ready, for a program that runs many.
 	Warm bool
+	// Discreet has no answer tell whether there is a program that the grant hides: it looks
+	// like a missing one. Without it the answer is what the policy lacks for it.
+	Discreet bool
 }
 
 // A Spec is what a tool of this engine may hold.
@@ -58,7 +61,8 @@ type Engine struct {
 	resolver netguard.Resolver
 	spares   *sandbox.Spares // nil unless calls are to find something ready
 	later    sync.WaitGroup  // what no answer waits for
-	room     egress.Room     // for the connections of all calls
+	discreet bool
+	room     egress.Room // for the connections of all calls
 }
 
 // New makes an Engine. It is closed when no call is running any more.
@@ -69,7 +73,7 @@ func New(o Options) *Engine {
 	if o.Clock == nil {
 		o.Clock = sinceBoot
 	}
-	e := &Engine{host: o.Host, clock: o.Clock, scratch: newScratch(o.ScratchDir), resolver: o.Resolver}
+	e := &Engine{host: o.Host, clock: o.Clock, scratch: newScratch(o.ScratchDir), resolver: o.Resolver, discreet: o.Discreet}
 	if o.Warm {
 		e.spares = &sandbox.Spares{}
 	}
@@ -164,7 +168,7 @@ func (p *prepared) open(ctx context.Context) error {
 		return err
 	}
 	p.scratch = p.engine.scratch.take()
-	program, err := sandbox.FindProgram(p.program, p.searchPath(), path)
+	program, err := p.find(path)
 	if err != nil {
 		return err
 	}
@@ -175,6 +179,15 @@ func (p *prepared) open(ctx context.Context) error {
 	}
 	p.plan, err = sandbox.Compile(ctx, p.request, p.host)
 	return err
+}
+
+// find finds the program from a directory.
+func (p *prepared) find(dir string) (*sandbox.Program, error) {
+	confines := p.grant.Mode == durward.ReadOnly || p.grant.Mode == durward.WorkspaceWrite
+	if p.engine.discreet && confines {
+		return sandbox.FindShown(p.program, p.searchPath(), dir, p.grant.Files)
+	}
+	return sandbox.FindProgram(p.program, p.searchPath(), dir)
 }
 
 // searchPath is where the program is looked for: along the PATH of its environment or, as
