@@ -64,8 +64,9 @@ func (s *Server) Serve(ctx context.Context, peer Conn) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &conn{
 		server: s, peer: peer, ctx: ctx, cancel: cancel,
-		waiting: make(chan struct{}, mostRequests), polls: make(chan struct{}, mostRequests), unread: newBudget(mostHeld), slots: make(chan struct{}, s.Limits.Requests), turns: make(chan struct{}, mostAnswers), whole: make(chan struct{}, mostWhole),
-		held: newBudget(mostHeld), handles: newHandles(s.Limits.Handles),
+		waiting: make(chan struct{}, mostRequests), polls: make(chan struct{}, mostRequests),
+		slots: make(chan struct{}, s.Limits.Requests), whole: make(chan struct{}, mostWhole), turns: make(chan struct{}, mostAnswers),
+		held: newBudget(mostHeld), unread: newBudget(mostHeld), handles: newHandles(s.Limits.Handles),
 		streams: names{most: s.Limits.Handles}, watches: names{most: s.Limits.Handles},
 	}
 	defer c.end()

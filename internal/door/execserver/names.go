@@ -1,7 +1,6 @@
 package execserver
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/durward/durward/execserver/protocol"
@@ -115,5 +114,5 @@ func (h *handles) removeAll() []*handle {
 }
 
 func unknownHandle(name string) error {
-	return refusal(protocol.NotFound, "unknown handle %s", fmt.Sprintf("%q", name))
+	return refusal(protocol.NotFound, "unknown handle %q", name)
 }
