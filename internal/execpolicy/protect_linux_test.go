@@ -16,7 +16,7 @@ import (
 func TestNobodyMakesWhatIsProtected(t *testing.T) {
 	for _, script := range []string{
 		"mkdir .codex; sleep 60", "mkdir x; echo hooks > x/config; mv x .agents; sleep 60", "ln -s a.txt .codex; sleep 60",
-		"echo x > .agents", "mkdir -p .codex/deep/er; rm -r .codex; exit 0",
+		"echo x > .agents", "mkdir -p .codex/deep/er; sleep 60",
 	} {
 		for _, object := range []string{
 			workspace, seedOld, usual,

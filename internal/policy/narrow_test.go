@@ -70,7 +70,7 @@ func widerIn(a, b durward.Grant) []string {
 // spelledOut gives the files of a grant, all of them where it leaves them open.
 func spelledOut(g durward.Grant) durward.Files {
 	if len(g.Files.Read)+len(g.Files.Write)+len(g.Files.Deny) == 0 && (g.Mode == durward.DangerFullAccess || g.Mode == durward.External) {
-		return durward.Files{Read: []string{"/"}, Write: []string{"/"}, Exec: []string{"/"}}
+		return durward.Files{Read: []string{"/"}, Write: []string{"/"}, Exec: []string{"/"}, HostReadOnly: true} // whatever the view, it is all there
 	}
 	return g.Files
 }
