@@ -188,3 +188,29 @@ func TestSessionsAreCapabilities(t *testing.T) {
 		q.drop()
 	}
 }
+
+// Whoever comes back to a session hears that it has done so before anything else.
+func TestResumingIsAnsweredFirst(t *testing.T) {
+	s, m := serve(t, "--session-grace", "80"), newMarker()
+	p := dial(t, s.url)
+	session := p.begins(map[string]any{"clientName": "x"})
+	p.starts(sh("p", "while :; do echo x; done # %s", m))
+	for range 30 {
+		p.drop()
+		p = dial(t, s.url)
+		p.resumes(session)
+		p.prints("p", "x\n")
+		p.mu.Lock()
+		heard := p.heard
+		p.mu.Unlock()
+		for _, h := range heard {
+			if h.ID != nil && h.Error == nil {
+				break
+			}
+			if h.Method != "" {
+				t.Fatalf("%s comes before the answer", h.Method)
+			}
+		}
+	}
+	p.terminates("p")
+}
