@@ -52,6 +52,7 @@ type line struct {
 
 // pump reads ahead by one line, as a read of a stream cannot be given up.
 func (s *stdio) pump() {
+	defer close(s.read)
 	for {
 		l := s.next()
 		select {
@@ -82,7 +83,10 @@ func (s *stdio) next() line {
 func (s *stdio) Read(ctx context.Context) ([]byte, error) {
 	s.start()
 	select {
-	case l := <-s.read:
+	case l, more := <-s.read:
+		if !more {
+			return nil, io.EOF
+		}
 		if l.err != nil && l.err != io.EOF { // whoever says nothing more may still listen
 			s.close()
 		}

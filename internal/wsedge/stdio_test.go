@@ -49,8 +49,15 @@ func TestLines(t *testing.T) {
 			if _, err := c.Read(t.Context()); !errors.Is(err, io.EOF) {
 				t.Error(err)
 			}
+			// Whoever says nothing more may still listen; whoever says nonsense may not.
+			if err := c.Write(t.Context(), []byte("{}")); (err == nil) != (test.reason == "") {
+				t.Errorf("a write after the end gives %v", err)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
 			if err := c.Write(t.Context(), []byte("{}")); err == nil {
-				t.Error("a write succeeded after the end")
+				t.Error("a write succeeded after Close")
 			}
 		})
 	}
