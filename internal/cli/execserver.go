@@ -122,7 +122,9 @@ func (x *execServing) run(ctx context.Context) error {
 			cancel()
 		}()
 	}
-	return execserver.Run(ctx, x.listen, o)
+	err = execserver.Run(ctx, x.listen, o)
+	x.idle = err == nil // all that was started is dead
+	return err
 }
 
 // drainInput comes back when standard input has ended.
