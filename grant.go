@@ -45,6 +45,9 @@ const (
 	External Mode = "external"
 )
 
+// Confines reports whether a mode keeps a command from files at all.
+func (m Mode) Confines() bool { return m == ReadOnly || m == WorkspaceWrite }
+
 // A Level says how strongly a mode is held.
 type Level int
 
@@ -282,7 +285,7 @@ const (
 // Asks lists the fields in which g asks for something to be held. Of an external
 // sandbox's network it asks nothing: the operator vouches for that.
 func (g Grant) Asks() []GrantField {
-	confined := g.Mode == ReadOnly || g.Mode == WorkspaceWrite
+	confined := g.Mode.Confines()
 	var fields []GrantField
 	for _, f := range []struct {
 		field GrantField

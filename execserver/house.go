@@ -38,6 +38,7 @@ const (
 // A house is a runtime with all that stands behind it.
 type house struct {
 	*core.Runtime
+	dir      string // our working directory
 	policy   *execpolicy.Policy
 	keeper   *confined.Keeper
 	programs *process.Engine
@@ -49,11 +50,15 @@ func build(o Options) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy, err := policyOf(o)
+	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	h := &house{policy: policy, keeper: confined.New(), programs: process.New(process.Options{Host: sandbox.ProbeAll, Warm: true, Discreet: true})}
+	policy, err := policyOf(o, dir)
+	if err != nil {
+		return nil, err
+	}
+	h := &house{dir: dir, policy: policy, keeper: confined.New(), programs: process.New(process.Options{Host: sandbox.ProbeAll, Warm: true, Discreet: true})}
 	h.files = hostfs.New(h.keeper)
 	h.Runtime, err = core.New(core.Options{
 		Source: catalogue(), Policy: policy, Recorder: o.Recorder, MaxConcurrent: mostCalls, MaxQueue: -1,
@@ -71,15 +76,11 @@ func build(o Options) (*house, error) {
 // holds refuses an operator's ceiling that no process could be held to on this machine. That
 // nothing is held where nothing was asked for is no reason.
 func (h *house) holds() error {
-	dir, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	d := h.policy.Decide(durward.Call{Tool: processTool, Argv: []string{"true"}, Dir: dir}, durward.Tool{ID: processTool})
+	d := h.policy.Decide(durward.Call{Tool: processTool, Argv: []string{"true"}, Dir: h.dir}, durward.Tool{ID: processTool})
 	if !d.Allow {
 		return nil // another directory may do
 	}
-	err = h.programs.Holds(context.Background(), d.Grant, dir)
+	err := h.programs.Holds(context.Background(), d.Grant, h.dir)
 	if e := durward.AsError(err); e != nil && e.Reason == durward.SandboxUnavailable {
 		named := *e
 		named.Hint = "leave out the flag that asks for it, or use a host that holds it (durward doctor)"
@@ -89,11 +90,7 @@ func (h *house) holds() error {
 }
 
 // policyOf gives the operator's ceiling.
-func policyOf(o Options) (*execpolicy.Policy, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
+func policyOf(o Options, dir string) (*execpolicy.Policy, error) {
 	host := machine.Host("")
 	host.Home, host.Own = home(), o.Own
 	host.Hidden = slices.Concat(o.Hidden, o.Auth.Files())
@@ -115,16 +112,13 @@ func catalogue() core.Catalogue {
 
 // door makes the door of the house for one transport.
 func (h *house) door(surface string, o Options) (*door.Server, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
 	patience := time.Duration(0)
 	if surface == surfaceStdio {
 		patience = 5 * time.Second
 	}
 	return door.New(door.Options{
-		Patience: patience, Confined: o.Root != "" || o.Sandbox == durward.ReadOnly || o.Sandbox == durward.WorkspaceWrite, Runtime: h.Runtime, Surface: surface, Info: machineInfo(dir, o.Version), Environ: os.Environ(), Dir: dir, TmpDir: os.TempDir(),
+		Runtime: h.Runtime, Surface: surface, Info: machineInfo(h.dir, o.Version), Environ: os.Environ(), Dir: h.dir, TmpDir: os.TempDir(),
+		Patience: patience, Confined: o.Root != "" || o.Sandbox.Confines(),
 		Grace: graceOf(o.SessionGrace), Limits: door.Limits{Processes: o.Processes, Requests: o.Requests}, Logger: o.Logger,
 	})
 }

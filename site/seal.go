@@ -70,7 +70,7 @@ func (b *builder) holds(g durward.Grant) error {
 
 // conceals reports whether commands do not see what they are denied.
 func conceals(g durward.Grant) bool {
-	confined := g.Mode == durward.ReadOnly || g.Mode == durward.WorkspaceWrite
+	confined := g.Mode.Confines()
 	return confined && (g.Level == durward.LevelAuto || g.Level == durward.LevelIsolate) && sandbox.Probe().Level(durward.LevelIsolate) == nil
 }
 

@@ -61,7 +61,7 @@ func narrowsByConfinement(a durward.Ask) error {
 // confine decides over files and network.
 func (p *Policy) confine(c durward.Call) (durward.Decision, error) {
 	asked := c.Ask.Confinement
-	if asked != nil && !confines(asked.Mode) {
+	if asked != nil && !asked.Mode.Confines() {
 		if asked.Mode == durward.DangerFullAccess && asked.Network == durward.NetNone && c.Argv != nil {
 			return p.withoutNetwork()
 		}
@@ -136,7 +136,7 @@ func (p *Policy) end(path string) string {
 
 // process gives the grant of a process what is its own.
 func (p *Policy) process(c durward.Call, g *durward.Grant) error {
-	if err := checkEnv(c.Env, confines(g.Mode)); err != nil {
+	if err := checkEnv(c.Env, g.Mode.Confines()); err != nil {
 		return err
 	}
 	g.Env, g.Limits, g.Keep = c.Env, p.limits, durward.KeepStream
@@ -196,6 +196,3 @@ func denial(err error) durward.Decision {
 	}
 	return d
 }
-
-// confines reports whether a mode keeps anybody from files.
-func confines(m durward.Mode) bool { return m == durward.ReadOnly || m == durward.WorkspaceWrite }

@@ -34,7 +34,7 @@ func judgeMode(j *judging) *refusal {
 			r.Firm = true // the caller wants it held, whatever the door's default
 			g.Require = append(g.Require, r)
 		}
-		if confines(asked) && !confines(given) {
+		if asked.Confines() && !given.Confines() {
 			j.confine(g)
 		}
 	})

@@ -65,7 +65,7 @@ func (c *compiler) confinement() {
 	if g.Level != durward.LevelAuto && g.Level < g.MinLevel {
 		c.problem("minLevel", "minLevel %d asks for more than level %d gives", g.MinLevel.Number(), g.Level.Number())
 	}
-	if !confines(g.Mode) && !d.wrote("identity") {
+	if !g.Mode.Confines() && !d.wrote("identity") {
 		g.Identity.Keep = true
 	}
 	g.Require = d.Require
@@ -221,7 +221,7 @@ func (c *compiler) safePath(path string) bool {
 		if err != nil || !filepath.IsAbs(dir) {
 			return false
 		}
-		if confines(c.grant.Mode) && accessAt(c.grant.Files, physical) == writeAccess {
+		if c.grant.Mode.Confines() && accessAt(c.grant.Files, physical) == writeAccess {
 			return false
 		}
 	}

@@ -37,7 +37,7 @@ const (
 // The error has reason OutsideRoot, SandboxUnavailable or PolicyInvalid. Of the first two the
 // rule is the member of the entry at fault.
 func Confined(c durward.Confinement, host Host, by Voice) (*Policy, error) {
-	if !confines(c.Mode) {
+	if !c.Mode.Confines() {
 		return Compile(&Document{Mode: c.Mode}, host)
 	}
 	x := &confiner{compiler: compiler{

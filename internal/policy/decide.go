@@ -254,7 +254,7 @@ func judgeDir(j *judging) *refusal {
 // judgeReach refuses a directory that the command could not see.
 func judgeReach(j *judging, dir string) *refusal {
 	f := j.grant.Files
-	if !confines(j.grant.Mode) {
+	if !j.grant.Mode.Confines() {
 		return nil
 	}
 	// The root may have been named by a link; the sets hold physical paths.

@@ -186,7 +186,7 @@ func (c *compiler) resolved(t Text, paths []string) []string {
 // confines no files denies nothing, but a call may ask it for one that does.
 func (c *compiler) secrets() {
 	files, globs := c.secretFiles()
-	if confines(c.grant.Mode) {
+	if c.grant.Mode.Confines() {
 		c.denied = files
 		c.grant.Files.Deny = append(c.grant.Files.Deny, files...)
 		c.grant.Files.DenyGlobs = append(c.grant.Files.DenyGlobs, globs...)

@@ -73,7 +73,7 @@ func (p *Policy) step(r rule, j *judging, no *refusal) durward.Step {
 func (p *Policy) lines(g durward.Grant) []Line {
 	granted, unasked := *p, *p
 	granted.grant, unasked.grant = g, p.Grant()
-	open := !confines(g.Mode) && len(g.Files.Read)+len(g.Files.Write)+len(g.Files.Deny) == 0
+	open := !g.Mode.Confines() && len(g.Files.Read)+len(g.Files.Write)+len(g.Files.Deny) == 0
 	var lines []Line
 	for _, m := range members() {
 		if m.internal {

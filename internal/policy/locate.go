@@ -46,7 +46,7 @@ func (p *Policy) askingConfinement(rule string) string {
 	switch {
 	case rule == "require" && wrote("require"):
 		return "require"
-	case confines(p.grant.Mode):
+	case p.grant.Mode.Confines():
 		return "mode"
 	case wrote("network.mode"):
 		return "network.mode"

@@ -26,7 +26,7 @@ func Narrow(outer, inner *Policy) *Policy {
 	if p.root[0] == "" {
 		p.root = inner.root
 	}
-	if !confines(p.grant.Mode) {
+	if !p.grant.Mode.Confines() {
 		p.confined.Deny = sorted(outer.confined.Deny, inner.confined.Deny)
 		p.confined.DenyGlobs = sorted(outer.confined.DenyGlobs, inner.confined.DenyGlobs)
 		p.confined.Protect = sorted(outer.confined.Protect, inner.confined.Protect)
@@ -136,7 +136,7 @@ func narrowNetwork(a, b durward.Grant) durward.Network {
 	n.Allow = common(a.Network.Allow, b.Network.Allow, openA, openB, covers)
 	n.AllowPrivate = common(a.Network.AllowPrivate, b.Network.AllowPrivate, openA, openB, rangeCovers)
 	same := func(x, y string) bool { return x == y }
-	n.UnixSockets = common(a.Network.UnixSockets, b.Network.UnixSockets, !confines(a.Mode), !confines(b.Mode), same)
+	n.UnixSockets = common(a.Network.UnixSockets, b.Network.UnixSockets, !a.Mode.Confines(), !b.Mode.Confines(), same)
 	return n
 }
 

@@ -15,7 +15,7 @@ func (c *compiler) files() {
 	f, d := &c.grant.Files, c.doc.Filesystem
 	f.HostReadOnly, f.CopyOnWrite = d.HostReadOnly, d.CopyOnWrite
 	c.workspace()
-	if !confines(c.grant.Mode) {
+	if !c.grant.Mode.Confines() {
 		c.unconfined()
 	} else {
 		c.defaults(&d)
@@ -78,7 +78,7 @@ func (c *compiler) leadsOut(path string, roots []string) (link, root string) {
 // hidden denies what is nobody's business. What cannot be resolved is not there.
 func (c *compiler) hidden() {
 	for _, path := range c.host.Hidden {
-		if physical, _, err := c.physical(path); err == nil && confines(c.grant.Mode) {
+		if physical, _, err := c.physical(path); err == nil && c.grant.Mode.Confines() {
 			c.grant.Files.Deny = append(c.grant.Files.Deny, physical)
 		}
 	}

@@ -76,14 +76,11 @@ func (p Policy) sealed() *Policy {
 	return &p
 }
 
-// confines reports whether a mode keeps a command from files at all.
-func confines(m durward.Mode) bool { return m == durward.ReadOnly || m == durward.WorkspaceWrite }
-
 // settled decides what there is no choice about. What is not confined and requires
 // nothing needs no level but the one that was asked for; and where all files are open
 // the grant names none, so that no engine takes them for sets to hold.
 func settled(g durward.Grant) durward.Grant {
-	if confines(g.Mode) {
+	if g.Mode.Confines() {
 		return g
 	}
 	if g.Level == durward.LevelAuto && len(g.Require) == 0 {

@@ -22,7 +22,7 @@ func (p Plan) PassedLevels(ctx context.Context, r Request, h Host) []PassedLevel
 
 func passedOver(ctx context.Context, at durward.Level, r Request, h Host) error {
 	g := r.Grant
-	if confines := g.Mode == durward.ReadOnly || g.Mode == durward.WorkspaceWrite; confines {
+	if g.Mode.Confines() {
 		if g.Level != durward.LevelAuto {
 			return fmt.Errorf("level %d is asked for", g.Level.Number())
 		}

@@ -21,7 +21,7 @@ const containment = ProcessGroup
 
 // applied names the mechanisms that are to hold a command of a grant.
 func applied(g durward.Grant) []string {
-	if !confines(g) {
+	if !g.Mode.Confines() {
 		return []string{string(containment)}
 	}
 	return []string{string(containment), "seatbelt"}
@@ -40,7 +40,7 @@ var (
 
 // commandLine gives the command line of a request, under a profile where its mode confines.
 func commandLine(ctx context.Context, r Request, scratch bool) ([]string, error) {
-	if !confines(r.Grant) {
+	if !r.Grant.Mode.Confines() {
 		return append([]string{r.Program.Path}, r.Argv[1:]...), nil
 	}
 	if err := runnable(r.Program, r.Grant.Files); err != nil {

@@ -74,15 +74,11 @@ func Compile(ctx context.Context, r Request, h Host) (Plan, error) {
 	}
 	p := Plan{
 		Containment: containment, UID: id.uid, GID: id.gid, change: id.change, Report: report,
-		Scratch: len(r.PrivateEnv) > 0 || confines(r.Grant) && slices.Contains(r.Grant.Files.Write, durward.PrivateTmp),
+		Scratch: len(r.PrivateEnv) > 0 || r.Grant.Mode.Confines() && slices.Contains(r.Grant.Files.Write, durward.PrivateTmp),
 		env:     environment(r),
 	}
 	p.argv, err = commandLine(ctx, r, p.Scratch)
 	return p, err
-}
-
-func confines(g durward.Grant) bool {
-	return g.Mode == durward.ReadOnly || g.Mode == durward.WorkspaceWrite
 }
 
 // environment adds the private directory to what the request has.

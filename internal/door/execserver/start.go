@@ -92,7 +92,7 @@ func (c *conn) words(cwd, tmp string) object.Environment {
 
 // confines reports whether a confinement holds a process to anything.
 func confines(asked *durward.Confinement) bool {
-	return asked != nil && (asked.Mode == durward.ReadOnly || asked.Mode == durward.WorkspaceWrite)
+	return asked != nil && asked.Mode.Confines()
 }
 
 // sandboxType is a word of the reference server for what holds a process.

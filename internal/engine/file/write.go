@@ -30,7 +30,7 @@ func (e *Engine) prepareWrite(ctx context.Context, spec Spec, c durward.Call, g 
 		return nil, err
 	}
 	w.guard = spec.Guard.Explaining(c.Explain)
-	w.how.AllowHardLink = g.Mode != durward.ReadOnly && g.Mode != durward.WorkspaceWrite
+	w.how.AllowHardLink = !g.Mode.Confines()
 	if err := w.guard.JudgeWrite(ctx, w.access, w.path, int64(len(w.content)), w.how); err != nil {
 		return nil, err
 	}

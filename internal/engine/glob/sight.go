@@ -21,7 +21,7 @@ type sight struct {
 func sightOf(g durward.Grant) (sight, error) {
 	f := g.Files
 	s := sight{sets: slices.Concat(f.Read, f.Write), deny: f.Deny}
-	confined := !g.StepDown && (g.Mode == durward.ReadOnly || g.Mode == durward.WorkspaceWrite)
+	confined := !g.StepDown && g.Mode.Confines()
 	s.all = f.HostReadOnly || (len(s.sets) == 0 && !confined)
 	for _, text := range f.DenyGlobs {
 		p, err := parseSegments(text)

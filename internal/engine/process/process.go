@@ -183,8 +183,7 @@ func (p *prepared) open(ctx context.Context) error {
 
 // find finds the program from a directory.
 func (p *prepared) find(dir string) (*sandbox.Program, error) {
-	confines := p.grant.Mode == durward.ReadOnly || p.grant.Mode == durward.WorkspaceWrite
-	if p.engine.discreet && confines {
+	if p.engine.discreet && p.grant.Mode.Confines() {
 		return sandbox.FindShown(p.program, p.searchPath(), dir, p.grant.Files)
 	}
 	return sandbox.FindProgram(p.program, p.searchPath(), dir)
