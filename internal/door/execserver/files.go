@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/execserver/protocol"
@@ -122,7 +123,7 @@ func (c *conn) fileCall(r request, f fileCall) (durward.Call, error) {
 func without(params json.RawMessage, names ...string) json.RawMessage {
 	text := []byte{'{'}
 	for name, value := range jsonx.Members(params) {
-		if isOneOf(name, names) {
+		if slices.Contains(names, string(name)) {
 			continue
 		}
 		if len(text) > 1 {
@@ -132,15 +133,6 @@ func without(params json.RawMessage, names ...string) json.RawMessage {
 		text = append(text, value...)
 	}
 	return append(text, '}')
-}
-
-func isOneOf(name []byte, names []string) bool {
-	for _, n := range names {
-		if string(name) == n {
-			return true
-		}
-	}
-	return false
 }
 
 // openFile opens a file that stays open until it is closed or the connection ends. Its name is
