@@ -32,7 +32,16 @@ func (p *Process) watchDirect() error {
 	err = errors.Join(err, p.group.drain())
 	err = errors.Join(err, waitEnd(p.pidfd))
 	p.leaveMemory()
-	return errors.Join(err, p.group.home.put(p.group))
+	return errors.Join(err, p.leaveGroup())
+}
+
+// leaveGroup gives the cgroup back. It is another call's from then on, so nobody kills
+// what lives in it for this one any more.
+func (p *Process) leaveGroup() error {
+	p.mu.Lock()
+	p.left = true
+	p.mu.Unlock()
+	return p.group.home.put(p.group)
 }
 
 // exits tells that the command has ended. Unless Kill was called, what the command has

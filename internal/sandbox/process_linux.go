@@ -48,6 +48,7 @@ type Process struct {
 	mu      sync.Mutex
 	control int  // guarded by mu; -1 where there is no reaper, or it has been told to end
 	killed  bool // guarded by mu; Kill was called
+	left    bool // guarded by mu; group is not this call's any more
 	closed  bool // guarded by mu; pidfd may not be used any more
 	// backstop, guarded by mu, forces the end that Kill asked the reaper for.
 	backstop *time.Timer
@@ -116,7 +117,7 @@ func (p *Process) Signal(s syscall.Signal) error {
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || isClosed(p.gone) {
+	if p.closed || p.left || isClosed(p.gone) {
 		return
 	}
 	p.killed = true
@@ -152,7 +153,7 @@ const backstopTime = 100 * time.Millisecond
 func (p *Process) force() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.closed || p.left {
 		return
 	}
 	if p.plan.Containment != Subreaper {
@@ -310,7 +311,7 @@ func (p *Process) watch() {
 	p.leaveMemory()
 	p.leaveNamespaces()
 	if p.group != nil {
-		p.err = errors.Join(p.err, p.group.home.put(p.group))
+		p.err = errors.Join(p.err, p.leaveGroup())
 	}
 	if !p.eager {
 		p.readRecords(false)
