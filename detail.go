@@ -16,6 +16,9 @@ type Detail struct {
 	// Limit is what would have been permitted, and Actual what there was, both in the
 	// unit of the limit. Zero means unknown.
 	Limit, Actual int64
+	// Members are what a protocol may tell a remote caller beside, by the names it has for
+	// it. They hold nothing that the caller must not see, and are not changed.
+	Members map[string]any
 	// Err is the cause in words; it may be nil.
 	Err error
 }

@@ -3,6 +3,7 @@ package durward
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 )
 
@@ -31,7 +32,7 @@ func TestDetailOf(t *testing.T) {
 		t.Errorf("found %+v", d)
 	}
 	for _, err := range []error{nil, inner, &Error{Reason: TooManyArgs}} {
-		if d := DetailOf(err); d != (Detail{}) {
+		if d := DetailOf(err); !reflect.DeepEqual(d, Detail{}) {
 			t.Errorf("%v has the detail %+v", err, d)
 		}
 	}

@@ -37,6 +37,9 @@ const (
 	BadLength        Reason = "badLength"
 	BadTimeout       Reason = "badTimeout"
 	OutOfRange       Reason = "outOfRange"
+	QueueTimeout     Reason = "queue_timeout"
+	InputMismatch    Reason = "input_schema"
+	KeyReused        Reason = "idempotency_key_reused"
 )
 
 // Policy.
@@ -155,6 +158,20 @@ const (
 // Configuration.
 const (
 	ConfigInvalid Reason = "config_invalid"
+	// DomainNotLoaded is of a gateway whose manifest, policies or schemas have mistakes.
+	DomainNotLoaded Reason = "domain_not_loaded"
+)
+
+// Workers.
+const (
+	WorkerUnreachable Reason = "worker_unreachable"
+	// NonStandardReply is of a worker whose answer is no envelope.
+	NonStandardReply Reason = "non_standard_response"
+	ReplyTooLarge    Reason = "response_too_large"
+	OutputMismatch   Reason = "output_schema"
+	CircuitOpen      Reason = "circuit_open"
+	// EgressDenied is of a worker that says it calls hosts which its tool's list does not hold.
+	EgressDenied Reason = "egress"
 )
 
 type reasonRow struct {
@@ -198,6 +215,9 @@ var reasonTable = []reasonRow{
 	{BadLength, Invalid, "DWD-CALL-028", "the length is no integer from 0"},
 	{BadTimeout, Invalid, "DWD-CALL-029", "the time limit is not a whole number of milliseconds from 1"},
 	{OutOfRange, Invalid, "DWD-CALL-030", "a number is out of its range"},
+	{QueueTimeout, Busy, "DWD-CALL-031", "no slot came free in time"},
+	{InputMismatch, Invalid, "DWD-CALL-032", "the input does not fit the tool's schema"},
+	{KeyReused, Conflict, "DWD-CALL-033", "the idempotency key was used with another input"},
 
 	{PolicyInvalid, Invalid, "DWD-POLICY-001", "the policy is invalid"},
 	{LimitDenied, Denied, "DWD-POLICY-002", "the request asks for more than the policy's limit"},
@@ -286,6 +306,14 @@ var reasonTable = []reasonRow{
 	{ListenFailed, Internal, "DWD-HTTP-010", "the address could not be listened on"},
 
 	{ConfigInvalid, Invalid, "DWD-CONFIG-001", "the configuration is invalid"},
+	{DomainNotLoaded, Internal, "DWD-CONFIG-002", "the domain package could not be loaded"},
+
+	{WorkerUnreachable, Upstream, "DWD-WORKER-001", "the worker could not be reached"},
+	{NonStandardReply, Upstream, "DWD-WORKER-002", "the worker did not answer with an envelope"},
+	{ReplyTooLarge, Upstream, "DWD-WORKER-003", "the worker's reply is over its limit"},
+	{OutputMismatch, Upstream, "DWD-WORKER-004", "the worker's output does not fit its schema"},
+	{CircuitOpen, Busy, "DWD-WORKER-005", "the worker failed too often and is left alone for a moment"},
+	{EgressDenied, Denied, "DWD-WORKER-006", "the tool's worker calls a host that its egress list does not hold"},
 }
 
 func (r Reason) row() reasonRow {

@@ -22,6 +22,13 @@ type Source interface {
 	Tools(ctx context.Context) ([]durward.Tool, error)
 }
 
+// A Binder is a Source that knows more of what its tools take than the form of a call.
+type Binder interface {
+	// Bind refuses a call whose input is not what the tool, which the source gave, takes. It
+	// changes nothing and may be called concurrently. What it refuses is not decided.
+	Bind(ctx context.Context, t durward.Tool, c durward.Call) error
+}
+
 // A Policy decides whether a call may run and with what rights. Deciding changes nothing,
 // is safe for concurrent use, and gives the same answer for the same question as long as
 // the machine is as it was.

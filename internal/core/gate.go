@@ -2,9 +2,11 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/durward/durward"
 )
@@ -31,9 +33,9 @@ func newGate(slots, queue int) *gate {
 	return &gate{slots: slots, queue: queue, perTool: make(map[durward.ToolID]int)}
 }
 
-// enter waits for a slot until ctx ends. A nil error gives the slot to the caller,
-// who calls leave when the call is over.
-func (g *gate) enter(ctx context.Context, t durward.Tool) error {
+// enter waits for a slot until ctx ends, or for that long, if it is not zero. A nil error
+// gives the slot to the caller, who calls leave when the call is over.
+func (g *gate) enter(ctx context.Context, t durward.Tool, most time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return waitError(ctx)
 	}
@@ -41,11 +43,13 @@ func (g *gate) enter(ctx context.Context, t durward.Tool) error {
 	if err != nil {
 		return err
 	}
+	wait, cancel := within(ctx, most)
+	defer cancel()
 	select {
 	case <-w.admitted:
-	case <-ctx.Done():
-		if g.withdraw(w) {
-			return waitError(ctx)
+	case <-wait.Done():
+		if blocked, was := g.withdraw(w); was {
+			return g.late(ctx, blocked, most)
 		}
 	}
 	if ctx.Err() != nil { // the slot came at the same moment as the end
@@ -53,6 +57,22 @@ func (g *gate) enter(ctx context.Context, t durward.Tool) error {
 		return waitError(ctx)
 	}
 	return nil
+}
+
+// within bounds ctx, unless the time is zero.
+func within(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	if most == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, most)
+}
+
+// late is the error of a call that waited too long.
+func (g *gate) late(ctx context.Context, by scope, most time.Duration) error {
+	if most == 0 || errors.Is(ctx.Err(), context.Canceled) {
+		return waitError(ctx)
+	}
+	return by.refusal(durward.QueueTimeout, "the call waited for a slot until its time for that was up")
 }
 
 func (g *gate) join(t durward.Tool) (*waiter, error) {
@@ -63,12 +83,30 @@ func (g *gate) join(t durward.Tool) (*waiter, error) {
 	g.admit()
 	if len(g.waiting) > g.queue {
 		g.waiting = g.waiting[:len(g.waiting)-1]
-		return nil, &durward.Error{
-			Reason: durward.QueueFull, Op: "admit", Retry: true, Hint: "try again later",
-			Err: fmt.Errorf("%d calls run and %d wait", g.running, len(g.waiting)),
-		}
+		return nil, g.scope(w).refusal(durward.QueueFull, fmt.Sprintf("%d calls run and %d wait", g.running, len(g.waiting)))
 	}
 	return w, nil
+}
+
+// A scope is the limit that a call waits for: that of its tool, or that of all.
+type scope struct {
+	of    string
+	limit int
+}
+
+// scope tells what keeps w from running. The caller holds mu.
+func (g *gate) scope(w *waiter) scope {
+	if w.limit > 0 && g.perTool[w.tool] >= w.limit {
+		return scope{"tool", w.limit}
+	}
+	return scope{"global", g.slots}
+}
+
+func (s scope) refusal(reason durward.Reason, why string) error {
+	return &durward.Error{
+		Reason: reason, Op: "admit", Retry: true, Hint: "try again later",
+		Err: durward.Detail{Limit: int64(s.limit), Members: map[string]any{"scope": s.of, "limit": s.limit}, Err: errors.New(why)},
+	}
 }
 
 // admit gives free slots to the first waiters that may have one.
@@ -84,16 +122,17 @@ func (g *gate) admit() {
 	})
 }
 
-// withdraw takes a waiter out of the queue and reports whether it was still in it.
-func (g *gate) withdraw(w *waiter) bool {
+// withdraw takes a waiter out of the queue and reports whether it was still in it, and what
+// for.
+func (g *gate) withdraw(w *waiter) (blocked scope, was bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.Index(g.waiting, w)
 	if i < 0 {
-		return false
+		return scope{}, false
 	}
 	g.waiting = slices.Delete(g.waiting, i, i+1)
-	return true
+	return g.scope(w), true
 }
 
 func (g *gate) leave(tool durward.ToolID) {

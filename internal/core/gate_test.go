@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -117,7 +118,9 @@ func TestGateIsAQueue(t *testing.T) {
 			},
 			"withdraw": func(t *rapid.T) {
 				v := one(t, m.waiting)
-				if !g.withdraw(v.waiter) || g.withdraw(v.waiter) {
+				_, first := g.withdraw(v.waiter)
+				_, second := g.withdraw(v.waiter)
+				if !first || second {
 					t.Fatal("one that waits can withdraw once")
 				}
 				m.withdraw(v)
@@ -147,7 +150,7 @@ func TestSlotsNeverLeak(t *testing.T) {
 			visits.Go(func() {
 				defer cancel()
 				tool := durward.Tool{ID: durward.ToolID(fmt.Sprint(limit)), Concurrent: limit}
-				if g.enter(ctx, tool) == nil {
+				if g.enter(ctx, tool, 0) == nil {
 					g.leave(tool.ID)
 				}
 			})
@@ -170,7 +173,7 @@ func TestAnEndedContextIsNotLetIn(t *testing.T) {
 	g := newGate(1, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := g.enter(ctx, durward.Tool{ID: "t"}); durward.KindOf(err) != durward.Cancelled {
+	if err := g.enter(ctx, durward.Tool{ID: "t"}, 0); durward.KindOf(err) != durward.Cancelled {
 		t.Errorf("a slot is free, and enter says %v", err)
 	}
 	if g.running != 0 {
@@ -185,12 +188,12 @@ func TestASlotThatComesWithTheEndIsGivenBack(t *testing.T) {
 		tool := durward.Tool{ID: "t", Concurrent: 1}
 		for range 100 {
 			g := newGate(1, 1)
-			if err := g.enter(t.Context(), tool); err != nil {
+			if err := g.enter(t.Context(), tool, 0); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			told := make(chan error)
-			go func() { told <- g.enter(ctx, tool) }()
+			go func() { told <- g.enter(ctx, tool, 0) }()
 			synctest.Wait()
 			g.mu.Lock()
 			cancel()
@@ -202,6 +205,48 @@ func TestASlotThatComesWithTheEndIsGivenBack(t *testing.T) {
 			}
 			if g.running != 0 || len(g.perTool) != 0 {
 				t.Fatalf("%d are inside, %v by tool", g.running, g.perTool)
+			}
+		}
+	})
+}
+
+// Whoever waits too long hears which limit was in the way, and a call that was cancelled
+// while it waited hears that.
+func TestWaitingHasATimeOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := durward.Tool{ID: "busy", Concurrent: 1}
+		for _, test := range []struct {
+			name  string
+			slots int
+			tool  durward.Tool
+			own   time.Duration // the time of the call itself
+			after time.Duration
+			scope scope
+		}{
+			{"its tool is busy", 2, busy, time.Hour, 3 * time.Second, scope{"tool", 1}},
+			{"all slots are taken", 1, durward.Tool{ID: "other"}, time.Hour, 3 * time.Second, scope{"global", 1}},
+			{"its own time is up first", 2, busy, time.Second, time.Second, scope{"tool", 1}},
+		} {
+			g := newGate(test.slots, 4)
+			if err := g.enter(t.Context(), busy, time.Second); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), test.own)
+			began := time.Now()
+			err := g.enter(ctx, test.tool, 3*time.Second)
+			cancel()
+			told := durward.DetailOf(err).Members
+			if durward.ReasonOf(err) != durward.QueueTimeout || time.Since(began) != test.after ||
+				told["scope"] != test.scope.of || told["limit"] != test.scope.limit {
+				t.Errorf("%s: after %s: %v, %v", test.name, time.Since(began), err, told)
+			}
+			ctx, cancel = context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			if err := g.enter(ctx, busy, 3*time.Second); durward.ReasonOf(err) != durward.CallCancelled {
+				t.Errorf("%s: cancelled: %v", test.name, err)
+			}
+			if g.running != 1 || len(g.waiting) != 0 {
+				t.Errorf("%s: %d run and %d wait", test.name, g.running, len(g.waiting))
 			}
 		}
 	})

@@ -57,7 +57,7 @@ func (j *job) decide() (err error) {
 	if j.tool, err = j.runtime.source.Find(j.ctx, j.call.Tool); err != nil {
 		return err
 	}
-	if err = bind(j.tool, j.call); err != nil {
+	if err = j.bind(); err != nil {
 		return err
 	}
 	j.decision = j.runtime.policy.Decide(j.call, j.tool)
@@ -98,13 +98,16 @@ func (j *job) located(err error) error {
 	return &named
 }
 
-// bind checks that the call has the one form its tool reads.
-func bind(t durward.Tool, c durward.Call) error {
-	if (c.Argv == nil) == (c.Input == nil) {
+// bind checks that the call has the one form its tool reads, and holds what the tool takes.
+func (j *job) bind() error {
+	if (j.call.Argv == nil) == (j.call.Input == nil) {
 		return &durward.Error{
 			Reason: durward.BadCall, Op: "bind", Hint: "give a command or an input object, not both",
-			Err: fmt.Errorf("tool %q takes one of argv and input", t.ID),
+			Err: fmt.Errorf("tool %q takes one of argv and input", j.tool.ID),
 		}
+	}
+	if source, ok := j.runtime.source.(Binder); ok {
+		return source.Bind(j.ctx, j.tool, j.call)
 	}
 	return nil
 }
@@ -183,7 +186,7 @@ func (j *job) expire(deadline time.Time) {
 // admit waits for a slot.
 func (j *job) admit() error {
 	asked := time.Now()
-	err := j.runtime.gate.enter(j.ctx, j.tool)
+	err := j.runtime.gate.enter(j.ctx, j.tool, j.runtime.queueTime)
 	j.queued = time.Since(asked)
 	if err == nil {
 		j.admitted = time.Now()

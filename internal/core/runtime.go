@@ -22,6 +22,10 @@ type Options struct {
 	MaxConcurrent int
 	// MaxQueue bounds the calls that wait for a slot. Zero means 64; negative none.
 	MaxQueue int
+	// QueueTime is how long a call may wait for a slot. One that waited so long, or whose
+	// own time ends while it waits, is refused with QueueTimeout. Zero lets a call wait until
+	// its time ends, which then is DeadlineExceeded.
+	QueueTime time.Duration
 }
 
 // A Runtime takes calls down the road. It is safe for concurrent use.
@@ -31,6 +35,8 @@ type Runtime struct {
 	recorder Recorder
 	engines  map[string]Engine
 	gate     *gate
+	// queueTime is zero where only a call's own end bounds its waiting.
+	queueTime time.Duration
 
 	mu      sync.Mutex
 	closed  bool                                  // guarded by mu
@@ -48,9 +54,10 @@ func New(o Options) (*Runtime, error) {
 	}
 	return &Runtime{
 		source: o.Source, policy: o.Policy, recorder: o.Recorder, engines: o.Engines,
-		gate:    newGate(withDefault(o.MaxConcurrent, 16), max(0, withDefault(o.MaxQueue, 64))),
-		calls:   make(map[durward.CallID]context.CancelFunc),
-		drained: make(chan struct{}),
+		gate:      newGate(withDefault(o.MaxConcurrent, 16), max(0, withDefault(o.MaxQueue, 64))),
+		queueTime: o.QueueTime,
+		calls:     make(map[durward.CallID]context.CancelFunc),
+		drained:   make(chan struct{}),
 	}, nil
 }
 
