@@ -20,6 +20,9 @@ type Call struct {
 	// ID is given by the core when it is empty.
 	ID    CallID
 	Trace TraceContext
+	// TraceID is what answers call the trace, where a client named it in a way of its own.
+	// It is told, never trusted.
+	TraceID string
 	// Door is the protocol the call came through: "exec", "site", "mcp", ….
 	Door string
 	// Surface is the part of the door the call came in by, where it has several:
@@ -71,6 +74,14 @@ type Call struct {
 	// Explain, if set, is told each step of an engine that prepares the call, in their
 	// order and before it is prepared. The step that refuses may be missing.
 	Explain func(Step)
+}
+
+// TraceName is the id of the call's trace as answers and workers see it.
+func (c Call) TraceName() string {
+	if c.TraceID != "" {
+		return c.TraceID
+	}
+	return c.Trace.ID()
 }
 
 // An Ask narrows a grant for one call. Its zero value asks for nothing.

@@ -9,6 +9,13 @@ import (
 	"github.com/durward/durward"
 )
 
+// NewCallID makes the id of a call that begins now, for a door that tells it before the call
+// is made.
+func NewCallID() durward.CallID { return newCallID(time.Now()) }
+
+// NewTrace begins a trace, for a door that tells its id before the call is made.
+func NewTrace() durward.TraceContext { return newTrace() }
+
 // newCallID makes a UUIDv7 (RFC 9562): 48 bits of milliseconds, then randomness.
 func newCallID(now time.Time) durward.CallID {
 	var id [16]byte

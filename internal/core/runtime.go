@@ -108,6 +108,13 @@ func (r *Runtime) Open(ctx context.Context, c durward.Call, events durward.Event
 	return follow(j, inner, events), nil
 }
 
+// Load says how many calls have a slot, and how many wait for one.
+func (r *Runtime) Load() (running, waiting int) {
+	r.gate.mu.Lock()
+	defer r.gate.mu.Unlock()
+	return r.gate.running, len(r.gate.waiting)
+}
+
 // Shutdown refuses further calls and waits for those in flight. When ctx ends first
 // it cancels them, and still waits until they are over.
 func (r *Runtime) Shutdown(ctx context.Context) {

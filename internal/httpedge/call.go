@@ -78,6 +78,18 @@ func (c *conn) watch(hint, ended, returned <-chan struct{}, cancel context.Cance
 	}
 }
 
+// EndOf tells a call that was cut short by the end of the server, which is ShuttingDown, from
+// one whose client went away. It takes the context of the request and the error of the call.
+func EndOf(request context.Context, err error) error {
+	if durward.ReasonOf(err) != durward.CallCancelled {
+		return err
+	}
+	if request.Err() != nil && durward.ReasonOf(context.Cause(request)) != durward.ShuttingDown {
+		return err
+	}
+	return &durward.Error{Reason: durward.ShuttingDown, Op: "run", Retry: true, Hint: "try again after the restart", Err: err}
+}
+
 // gone reports whether nobody can receive an answer any more.
 func (c *conn) gone() bool {
 	switch peerOf(c) {

@@ -19,6 +19,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/content"
 	"github.com/durward/durward/internal/door/site/render"
+	"github.com/durward/durward/internal/httpedge"
 )
 
 // maxPageBytes is the size of the largest page that is rendered, or looked through for
@@ -329,7 +330,7 @@ func cutShort(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		reason = durward.DeadlineExceeded
 	}
-	return endOf(ctx, &durward.Error{Reason: reason, Op: "read page", Retry: true, Err: context.Cause(ctx)})
+	return httpedge.EndOf(ctx, &durward.Error{Reason: reason, Op: "read page", Retry: true, Err: context.Cause(ctx)})
 }
 
 func unreadable(err error) error {

@@ -1,12 +1,12 @@
 package site
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/httpedge"
 	"github.com/durward/durward/internal/jsonx"
 )
 
@@ -35,7 +35,7 @@ func (d *door) run(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Durward-Sandbox", heldBy(*result.Report))
 	}
 	if err != nil {
-		WriteError(w, r, endOf(r.Context(), err)) // it is on record
+		WriteError(w, r, httpedge.EndOf(r.Context(), err)) // it is on record
 		return nil
 	}
 	return d.writeAnswer(w, answerOf(result))
@@ -53,17 +53,6 @@ func heldBy(r durward.Report) string {
 		}
 	}
 	return fmt.Sprintf("level=%d, mode=%s, held=%q", r.Level, r.Mode, strings.Join(held, " "))
-}
-
-// endOf tells a call that we cut short from one whose client went away.
-func endOf(request context.Context, err error) error {
-	if durward.ReasonOf(err) != durward.CallCancelled {
-		return err
-	}
-	if request.Err() != nil && durward.ReasonOf(context.Cause(request)) != durward.ShuttingDown {
-		return err
-	}
-	return &durward.Error{Reason: durward.ShuttingDown, Op: "run", Retry: true, Hint: "try again after the restart", Err: err}
 }
 
 func answerOf(r durward.Result) answer {

@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// log tells what became of a run, in one line. Of what the caller sent and the worker
+// answered it has the sizes alone, unless the policies ask for more.
+func (d *Door) log(u *run, q request, e ending) {
+	took := time.Since(u.began)
+	d.Shared.Metrics.count(d.known(u.tool), took, e)
+	attrs := []any{
+		"trace_id", e.traceName(), "tool_run_id", e.id, "domain_id", d.Domain.ID, "tool_id", u.tool, "ok", e.ok, "code", e.code,
+		"http_status", e.status, "duration_ms", took.Milliseconds(), "queue_ms", e.queued.Milliseconds(),
+		"worker_ms", e.taken.Milliseconds(), "request_bytes", q.bytes, "response_bytes", len(e.body),
+	}
+	if e.replayed {
+		attrs = append(attrs, "replayed", true)
+	}
+	if d.IncludeInput && q.input != nil {
+		attrs = append(attrs, "input", cut(redact(q.input)))
+	}
+	d.Logger.Info("run", attrs...)
+}
+
+// known gives the name of a tool for a metric: callers do not make new ones.
+func (d *Door) known(tool durward.ToolID) string {
+	if d.tools[tool] == nil {
+		return ""
+	}
+	return string(tool)
+}
+
+// loggedInput is how much of an input a log line holds.
+const loggedInput = 8 << 10
+
+// cut shortens a text to what a log line holds, between two characters.
+func cut(text string) string {
+	if len(text) <= loggedInput {
+		return text
+	}
+	return strings.ToValidUTF8(text[:loggedInput], "") + "…"
+}
+
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(pass|secret|token|api[_-]?key|authorization|cookie)`)
+})
+
+// redact gives a text of JSON with the values of members that have the name of a secret left
+// out, whatever they are.
+func redact(text json.RawMessage) string {
+	return string(appendRedacted(nil, jsonx.TrimSpace(text)))
+}
+
+func appendRedacted(line, value []byte) []byte {
+	switch value[0] {
+	case '{':
+		line = append(line, '{')
+		for name, member := range jsonx.Members(value) {
+			if line[len(line)-1] != '{' {
+				line = append(line, ',')
+			}
+			line = append(jsonx.AppendString(line, string(name)), ':')
+			if secretName().Match(name) {
+				line = append(line, `"[redacted]"`...)
+				continue
+			}
+			line = appendRedacted(line, member)
+		}
+		return append(line, '}')
+	case '[':
+		line = append(line, '[')
+		for i, item := range jsonx.Elements(value) {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			line = appendRedacted(line, item)
+		}
+		return append(line, ']')
+	}
+	return jsonx.AppendCompact(line, value)
+}
