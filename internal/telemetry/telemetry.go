@@ -40,9 +40,17 @@ var buckets = []struct {
 	bound time.Duration
 	le    string
 }{
-	{time.Millisecond, "0.001"}, {5 * time.Millisecond, "0.005"}, {10 * time.Millisecond, "0.01"}, {50 * time.Millisecond, "0.05"},
-	{100 * time.Millisecond, "0.1"}, {500 * time.Millisecond, "0.5"}, {time.Second, "1"}, {5 * time.Second, "5"},
-	{10 * time.Second, "10"}, {60 * time.Second, "60"}, {300 * time.Second, "300"},
+	{time.Millisecond, "0.001"},
+	{5 * time.Millisecond, "0.005"},
+	{10 * time.Millisecond, "0.01"},
+	{50 * time.Millisecond, "0.05"},
+	{100 * time.Millisecond, "0.1"},
+	{500 * time.Millisecond, "0.5"},
+	{time.Second, "1"},
+	{5 * time.Second, "5"},
+	{10 * time.Second, "10"},
+	{60 * time.Second, "60"},
+	{300 * time.Second, "300"},
 }
 
 // Observe adds a duration to a histogram, whose name ends in _seconds.

@@ -69,4 +69,3 @@ func (d *Door) showReady(w http.ResponseWriter, r *http.Request) error {
 	}{status == http.StatusOK, tools}), '\n'))
 	return nil
 }
-

@@ -41,7 +41,6 @@ type bench struct {
 	log    syncBuffer
 	url    string
 	client http.Client
-	ids    []string
 }
 
 // open serves two tools, a.b and c, both with 60 seconds, to all that options change.

@@ -19,7 +19,7 @@ type ending struct {
 	code   string // empty for a success
 	// refused is why the worker was not asked, if it was not.
 	refused durward.Reason
-	ok     bool
+	ok      bool
 	// retryAfter is the header's value, if it is to be sent.
 	retryAfter string
 	closes     bool
