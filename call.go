@@ -20,8 +20,7 @@ type Call struct {
 	// ID is given by the core when it is empty.
 	ID    CallID
 	Trace TraceContext
-	// TraceID is what answers call the trace, where a client named it in a way of its own.
-	// It is told, never trusted.
+	// TraceID is the id that answers, records and workers show, where it is not Trace's own.
 	TraceID string
 	// Door is the protocol the call came through: "exec", "site", "mcp", ….
 	Door string
@@ -76,7 +75,7 @@ type Call struct {
 	Explain func(Step)
 }
 
-// TraceName is the id of the call's trace as answers and workers see it.
+// TraceName gives the id by which answers, records and workers name the trace.
 func (c Call) TraceName() string {
 	if c.TraceID != "" {
 		return c.TraceID

@@ -80,3 +80,15 @@ func FuzzParseTraceparent(f *testing.F) {
 		}
 	})
 }
+
+// A caller may name a trace by a word that is no trace context.
+func TestTraceName(t *testing.T) {
+	c := Call{Trace: TraceContext{TraceID: [16]byte{15: 1}}}
+	if got := c.TraceName(); got != "00000000000000000000000000000001" {
+		t.Errorf("%q", got)
+	}
+	c.TraceID = "order-7"
+	if got := c.TraceName(); got != "order-7" {
+		t.Errorf("%q", got)
+	}
+}

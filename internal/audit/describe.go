@@ -36,7 +36,7 @@ const (
 // describe gives what a call and the decision on it say in every phase.
 func (l *Log) describe(phase Phase, c durward.Call, d durward.Decision) Record {
 	r := Record{
-		Phase: phase, ReqID: durward.CallID(cut(string(c.ID))), ClientID: cut(c.ClientID), TraceID: c.Trace.ID(),
+		Phase: phase, ReqID: durward.CallID(cut(string(c.ID))), ClientID: cut(c.ClientID), TraceID: cut(c.TraceName()),
 		Door: cut(c.Door), Surface: cut(c.Surface), Caller: cut(c.Caller.Name), Tool: durward.ToolID(cut(string(c.Tool))),
 		Decision: "deny", Rule: cut(d.Rule), Where: cut(durward.Position{File: d.Where.File, Line: d.Where.Line}.String()),
 		Code: d.Code, CommandID: cut(c.CommandID), PolicyHash: cut(d.PolicyHash),
