@@ -35,7 +35,9 @@ type Domain struct {
 
 // A Tool is one entry of the manifest.
 type Tool struct {
-	ID                             durward.ToolID
+	ID durward.ToolID
+	// DomainID is the id of the domain that has the tool.
+	DomainID                       string
 	DisplayName, Description, Kind string
 	Capabilities                   []string
 	Transport                      Transport
