@@ -13,6 +13,37 @@ import (
 // of which has to be public or allowed. Ranges of IPv4-mapped addresses allow nothing:
 // write them as IPv4.
 func Judge(addr netip.Addr, allowPrivate []netip.Prefix) error {
+	return judgeForms(addr, func(form netip.Addr) string {
+		name := refusedAs(form)
+		for _, prefix := range allowPrivate {
+			if prefix.Contains(form) {
+				return ""
+			}
+		}
+		return name
+	})
+}
+
+// JudgeService refuses an address at which no service of the operator's own lives: one that
+// is link-local, of a cloud's metadata, unspecified, multicast or broadcast. Loopback and
+// private addresses pass. An IPv6 address that carries an IPv4 address is judged in both
+// forms.
+func JudgeService(addr netip.Addr) error {
+	return judgeForms(addr, func(form netip.Addr) string {
+		switch name := refusedAs(form); {
+		case name == "unspecified" || name == "link-local" || name == "multicast":
+			return name
+		case form == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+			return "broadcast"
+		case form == netip.AddrFrom16([16]byte{0: 0xfd, 2: 0x0e, 3: 0xc2, 14: 0x02, 15: 0x54}):
+			return "metadata"
+		}
+		return ""
+	})
+}
+
+// judgeForms refuses addr when one of its forms is refused by a name.
+func judgeForms(addr netip.Addr, refusedAs func(form netip.Addr) string) error {
 	if !addr.IsValid() {
 		return refuse(addr, "no address")
 	}
@@ -20,32 +51,16 @@ func Judge(addr netip.Addr, allowPrivate []netip.Prefix) error {
 		return refuse(addr, "an address with a zone")
 	}
 	addr = addr.Unmap()
-	if err := judgeForm(addr, addr, allowPrivate); err != nil {
-		return err
+	forms := []netip.Addr{addr}
+	if addr.Is6() {
+		forms = append(forms, embedded(addr)...)
 	}
-	if addr.Is4() {
-		return nil
-	}
-	for _, inner := range embedded(addr) {
-		if err := judgeForm(inner, addr, allowPrivate); err != nil {
-			return err
+	for _, form := range forms {
+		if name := refusedAs(form); name != "" {
+			return refuse(addr, name)
 		}
 	}
 	return nil
-}
-
-// judgeForm judges one form of whole.
-func judgeForm(form, whole netip.Addr, allowPrivate []netip.Prefix) error {
-	name := refusedAs(form)
-	if name == "" {
-		return nil
-	}
-	for _, prefix := range allowPrivate {
-		if prefix.Contains(form) {
-			return nil
-		}
-	}
-	return refuse(whole, name)
 }
 
 func refuse(addr netip.Addr, why string) error {

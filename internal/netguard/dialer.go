@@ -83,6 +83,21 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return p.connect(ctx, network, addrs)
 }
 
+// DialService connects over TCP to a service that the operator named, wherever [JudgeService]
+// lets one live: each address that the name leads to is judged, and one that was is dialled.
+// A nil Resolver asks the system for the name as it stands, search domains included.
+func DialService(ctx context.Context, t Target, r Resolver) (net.Conn, error) {
+	if r == nil {
+		r = searchingResolver{}
+	}
+	p := permit{Dialer: &Dialer{Resolver: r}, target: t, service: true}
+	addrs, err := p.addresses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.connect(ctx, "tcp", addrs)
+}
+
 // Check refuses what can be refused without asking anybody: a host or port that the rules
 // do not allow, and a host that is an address which may not be reached. What it lets pass
 // may still be refused when it is dialled.
@@ -107,12 +122,14 @@ type permit struct {
 	target Target
 	// literal is the address that an entry of the allowlist names; it is not judged.
 	literal netip.Addr
+	// service is set for a target that was named as a service of the operator's own.
+	service bool
 }
 
 func (d *Dialer) permit(t Target) (permit, error) {
 	addr, _ := t.Host.Addr()
 	if _, ok := d.Allow.Match(t.Host, t.Port); ok {
-		return permit{d, t, addr}, nil
+		return permit{Dialer: d, target: t, literal: addr}, nil
 	}
 	if !slices.Contains(d.AnyHostPorts, t.Port) {
 		return permit{}, t.fail(durward.HostDenied, errors.New("the allowlist has no such host and port"))
@@ -140,6 +157,9 @@ func (p permit) addresses(ctx context.Context) ([]netip.Addr, error) {
 }
 
 func (p permit) judge(addr netip.Addr) error {
+	if p.service {
+		return JudgeService(addr)
+	}
 	if p.literal.IsValid() && addr == p.literal {
 		return nil
 	}
@@ -242,4 +262,12 @@ func (systemResolver) Lookup(ctx context.Context, name Host) ([]netip.Addr, erro
 		text += "."
 	}
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", text)
+}
+
+// searchingResolver asks the system for a name as an operator's own programs would: within
+// a cluster, names are short.
+type searchingResolver struct{}
+
+func (searchingResolver) Lookup(ctx context.Context, name Host) ([]netip.Addr, error) {
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", string(name))
 }
