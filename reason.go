@@ -310,7 +310,7 @@ var reasonTable = []reasonRow{
 
 	{WorkerUnreachable, Upstream, "DWD-WORKER-001", "the worker could not be reached"},
 	{NonStandardReply, Upstream, "DWD-WORKER-002", "the worker did not answer with an envelope"},
-	{ReplyTooLarge, Upstream, "DWD-WORKER-003", "the worker's reply is over its limit"},
+	{ReplyTooLarge, TooLarge, "DWD-WORKER-003", "the worker's reply is over its limit"},
 	{OutputMismatch, Upstream, "DWD-WORKER-004", "the worker's output does not fit its schema"},
 	{CircuitOpen, Busy, "DWD-WORKER-005", "the worker failed too often and is left alone for a moment"},
 	{EgressDenied, Denied, "DWD-WORKER-006", "the tool's worker calls a host that its egress list does not hold"},
