@@ -19,6 +19,10 @@ type Rules struct {
 	// Hosts lists names, with or without a port, that a Host header may hold beside
 	// the server's address and localhost.
 	Hosts []string
+	// AnyHost answers to whatever well-formed name a Host header holds. It suits servers
+	// that a name stands for which they cannot know, and that no page in a browser can
+	// use: with NoOrigin, or with credentials that a page does not have.
+	AnyHost bool
 	// Origins lists origins ("https://example.org") that may send requests beside the
 	// server's own, and whose pages may see the answers.
 	Origins []string
@@ -105,7 +109,7 @@ func (g *Guard) judge(w http.ResponseWriter, r *http.Request) (durward.Caller, e
 func (g *Guard) checkSite(r *http.Request) error {
 	e := endsOf(r)
 	asked, ok := parseHost(r.Host)
-	if !ok || !(e.own(asked) || slices.ContainsFunc(g.hosts, func(a host) bool { return a.allows(asked) })) {
+	if !ok || !(g.rules.AnyHost || e.own(asked) || slices.ContainsFunc(g.hosts, func(a host) bool { return a.allows(asked) })) {
 		return refused(durward.OriginDenied, "host "+clip(r.Host))
 	}
 	from := r.Header.Values("Origin")

@@ -333,3 +333,21 @@ func FuzzDecodePath(f *testing.F) {
 		}
 	})
 }
+
+func TestAnyHost(t *testing.T) {
+	h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	s := start(t, h, httpedge.Rules{AnyHost: true, NoOrigin: true}, httpedge.Options{})
+	for _, tt := range []struct {
+		headers string
+		want    int
+	}{
+		{"Host: tool-x:8080\n", 200},
+		{"Host: example.org\n", 200},
+		{"Host: ex*ample\n", 403},
+		{"Host: tool-x\nOrigin: http://tool-x\n", 403},
+	} {
+		if a := s.read(bufio.NewReader(s.send("GET / HTTP/1.1\n"+tt.headers+"\n")), "GET"); a.StatusCode != tt.want {
+			t.Errorf("%q: got %d, want %d", tt.headers, a.StatusCode, tt.want)
+		}
+	}
+}
