@@ -28,7 +28,10 @@ var rooms = []struct {
 	may   []string
 }{
 	{[]string{"cmd/*"}, []string{"internal/cli"}},
-	{[]string{"internal/cli"}, append([]string{"site", "execserver", "execserver/protocol", "internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
+	{[]string{"internal/cli"}, append([]string{"site", "execserver", "execserver/protocol", "worker", "worker/firecrawl", "internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
+	{[]string{"worker/firecrawl"}, append([]string{"worker"}, leaves...)},
+	{[]string{"worker"}, leaves},
+	{[]string{"examples/worker-go"}, []string{"worker"}},
 	{[]string{"site"}, append([]string{"internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
 	{[]string{"execserver/protocol"}, nil},
 	{[]string{"execserver"}, append([]string{"execserver/protocol", "internal/door/*", "internal/engine/*", "internal/core"}, leaves...)},
