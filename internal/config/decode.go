@@ -12,6 +12,9 @@ import (
 // Its methods report by their second result whether the value could be used. The zero
 // value is ready.
 type Decoder struct {
+	// Colon puts a colon between the path of a value and what is wrong with it:
+	// "limits.wall: must be an integer, not a string".
+	Colon    bool
 	problems Problems
 }
 
@@ -35,7 +38,7 @@ func (d *Decoder) Fields(n *Node, fields Fields) {
 	d.Map(n, func(f Field) {
 		decode, ok := fields[f.Name]
 		if !ok {
-			d.problems.Add(f.Where, "unknown field %q%s", f.Name, didYouMean(f.Name, slices.Collect(maps.Keys(fields))))
+			d.problems.Add(f.Where, "%sunknown field %q%s", d.within(n), f.Name, didYouMean(f.Name, slices.Collect(maps.Keys(fields))))
 			return
 		}
 		decode(f.Value)
@@ -67,7 +70,7 @@ func (d *Decoder) List(n *Node, each func(*Node)) {
 func (d *Decoder) String(n *Node) (string, bool) {
 	switch n.Kind {
 	case Bool, Int, Float:
-		d.Problem(n, "%s must be a string, not %s; put it in quotes: %q", n.name(), n.Kind, n.Text)
+		d.Problem(n, "%s must be a string, not %s; put it in quotes: %q", d.name(n), n.Kind, n.Text)
 		return "", false
 	}
 	return n.Text, d.is(n, String)
@@ -85,7 +88,7 @@ func (d *Decoder) Int(n *Node, low, high int64) (int64, bool) {
 	}
 	value, err := strconv.ParseInt(strings.ReplaceAll(n.Text, "_", ""), intBase(n.Text), 64)
 	if err != nil || value < low || value > high {
-		d.Problem(n, "%s must be between %d and %d, not %s", n.name(), low, high, n.Text)
+		d.Problem(n, "%s must be between %d and %d, not %s", d.name(n), low, high, n.Text)
 		return 0, false
 	}
 	return value, true
@@ -98,7 +101,7 @@ func (d *Decoder) Word(n *Node, words ...string) (string, bool) {
 		return "", false
 	}
 	if !slices.Contains(words, text) {
-		d.Problem(n, "%s must be one of %s, not %q%s", n.name(), strings.Join(words, ", "), text, didYouMean(text, words))
+		d.Problem(n, "%s must be one of %s, not %q%s", d.name(n), strings.Join(words, ", "), text, didYouMean(text, words))
 		return "", false
 	}
 	return text, true
@@ -108,8 +111,25 @@ func (d *Decoder) is(n *Node, want Kind) bool {
 	if n.Kind == want {
 		return true
 	}
-	d.Problem(n, "%s must be %s, not %s", n.name(), want, n.Kind)
+	d.Problem(n, "%s must be %s, not %s", d.name(n), want, n.Kind)
 	return false
+}
+
+// name is what a message calls the node.
+func (d *Decoder) name(n *Node) string {
+	if d.Colon {
+		return n.name() + ":"
+	}
+	return n.name()
+}
+
+// within says which mapping a message is about, where it is to say so and it is not the
+// document.
+func (d *Decoder) within(n *Node) string {
+	if !d.Colon || n.Path == "" {
+		return ""
+	}
+	return d.name(n) + " "
 }
 
 // intBase is 0, by which 0x, 0o and 0b are understood, but for plain decimals.

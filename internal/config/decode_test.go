@@ -85,3 +85,29 @@ func TestDecodeRefusesWrongTypes(t *testing.T) {
 		}
 	}
 }
+
+func TestDecodeWithColons(t *testing.T) {
+	n, err := config.Parse("c.yaml", []byte("a: 1\nb: {c: x, d: 0, hots: 1}\nhots: 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := config.Decoder{Colon: true}
+	d.Fields(n, config.Fields{
+		"a": func(n *config.Node) { d.String(n) },
+		"b": func(n *config.Node) {
+			d.Fields(n, config.Fields{
+				"c":    func(n *config.Node) { d.Word(n, "y") },
+				"d":    func(n *config.Node) { d.Int(n, 1, 2) },
+				"host": func(n *config.Node) {},
+			})
+		},
+	})
+	want := `c.yaml:1:4: a: must be a string, not an integer; put it in quotes: "1"
+c.yaml:2:8: b.c: must be one of y, not "x" (did you mean "y"?)
+c.yaml:2:14: b.d: must be between 1 and 2, not 0
+c.yaml:2:17: b: unknown field "hots" (did you mean "host"?)
+c.yaml:3:1: unknown field "hots"`
+	if diff := cmp.Diff(want, d.Err().Error()); diff != "" {
+		t.Error(diff)
+	}
+}

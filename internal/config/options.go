@@ -23,6 +23,9 @@ type Options struct {
 	Format Format
 	// Aliases reads YAML anchors and aliases. What they expand to is bounded.
 	Aliases bool
+	// Expanded is how many values all aliases together may stand for; then nothing else counts
+	// for the bound. Zero counts the whole document.
+	Expanded int
 	// CoreScalars takes YAML words without quotes for numbers only where its core types
 	// do, which know no underscores: 1_000 is a string then.
 	CoreScalars bool

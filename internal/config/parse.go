@@ -37,7 +37,7 @@ func Parse(file string, data []byte) (*Node, error) { return ParseWith(file, dat
 // ParseWith is [Parse] for a document that is read in another way than a file of its
 // own.
 func ParseWith(file string, data []byte, o Options) (*Node, error) {
-	p := &parser{file: file, first: max(o.FirstLine, 1), aliases: o.Aliases, core: o.CoreScalars, depth: maxDepth}
+	p := &parser{file: file, first: max(o.FirstLine, 1), aliases: o.Aliases, most: o.Expanded, core: o.CoreScalars, depth: maxDepth}
 	if o.Depth > 0 {
 		p.depth = min(o.Depth, maxDepth)
 	}
@@ -64,6 +64,9 @@ type parser struct {
 	aliases  bool
 	core     bool // no underscores in numbers of YAML
 	nodes    int  // counted so far, where aliases could make many
+	behind   int  // how many aliases stand above the value that is read
+	expanded int  // values of nodes, without what their text counts for
+	most     int  // of them; zero where only nodes are bounded
 	problems Problems
 }
 

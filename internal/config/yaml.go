@@ -67,14 +67,12 @@ func (p *parser) convert(y *yaml.Node, path string, depth int) *Node {
 		return n
 	}
 	if p.aliases {
-		if p.nodes > maxNodes {
-			return n
-		}
-		if p.nodes += 1 + len(y.Value)/nodeBytes; p.nodes > maxNodes {
-			p.problems.Add(n.Where, "its aliases expand to more than %d values, or to over %d bytes of text", maxNodes, maxNodes*nodeBytes)
+		if p.nodes > maxNodes || p.isTooMuch(y) {
 			return n
 		}
 		if y.Kind == yaml.AliasNode {
+			p.behind++
+			defer func() { p.behind-- }()
 			return p.convert(y.Alias, path, depth+1)
 		}
 	}
@@ -95,6 +93,24 @@ func (p *parser) convert(y *yaml.Node, path string, depth int) *Node {
 		p.convertScalar(n, y)
 	}
 	return n
+}
+
+// isTooMuch counts a value, and ends the reading at the first that is too much. Where
+// aliases have a bound of their own nothing counts but what stands behind one.
+func (p *parser) isTooMuch(y *yaml.Node) bool {
+	if p.most > 0 && p.behind == 0 {
+		return false
+	}
+	p.expanded++
+	p.nodes += 1 + len(y.Value)/nodeBytes
+	switch {
+	case p.most > 0 && p.expanded > p.most:
+		p.nodes = maxNodes + 1
+		p.problems.Add(p.yamlAt(y), "its aliases expand to more than %d values", p.most)
+	case p.nodes > maxNodes:
+		p.problems.Add(p.yamlAt(y), "its aliases expand to more than %d values, or to over %d bytes of text", maxNodes, maxNodes*nodeBytes)
+	}
+	return p.nodes > maxNodes
 }
 
 func (p *parser) convertMap(n *Node, y *yaml.Node, depth int) {
