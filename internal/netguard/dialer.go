@@ -33,6 +33,8 @@ type Dialer struct {
 	// AnyHostPorts lists the ports at which every public host may be reached beside
 	// those of Allow. Names that mean this machine or its network stay refused.
 	AnyHostPorts []uint16
+	// AnyHost lets every public host be reached at every port, but for those same names.
+	AnyHost bool
 	// AllowPrivate lists ranges that names may lead to although they are not public.
 	AllowPrivate []netip.Prefix
 	// Resolver is asked once for each connection to a name. Nil means the system's.
@@ -131,7 +133,7 @@ func (d *Dialer) permit(t Target) (permit, error) {
 	if _, ok := d.Allow.Match(t.Host, t.Port); ok {
 		return permit{Dialer: d, target: t, literal: addr}, nil
 	}
-	if !slices.Contains(d.AnyHostPorts, t.Port) {
+	if !d.AnyHost && !slices.Contains(d.AnyHostPorts, t.Port) {
 		return permit{}, t.fail(durward.HostDenied, errors.New("the allowlist has no such host and port"))
 	}
 	if t.Host.IsLocalName() {

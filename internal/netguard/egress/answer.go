@@ -40,9 +40,9 @@ func answerTo(j *judgement, err error) answer {
 	}
 	switch durward.ReasonOf(err) {
 	case durward.HostDenied:
-		return answer{http.StatusForbidden, socksNotAllowed, "http_request_denied", to + " is not in network.allow; add it to the policy to reach it"}
+		return answer{http.StatusForbidden, socksNotAllowed, "http_request_denied", to + " " + j.proxy.options.Remedies.Host}
 	case durward.AddressRefused:
-		return answer{http.StatusForbidden, socksNotAllowed, "destination_ip_prohibited", to + " leads to an address that is not public; add its range to network.allowPrivate to reach it"}
+		return answer{http.StatusForbidden, socksNotAllowed, "destination_ip_prohibited", to + " " + j.proxy.options.Remedies.Private}
 	case durward.BadHost:
 		return notCanonical(j)
 	case durward.LookupFailed:
@@ -54,7 +54,7 @@ func answerTo(j *judgement, err error) answer {
 }
 
 func notCanonical(j *judgement) answer {
-	return answer{http.StatusForbidden, socksNotAllowed, "http_request_denied", j.event.Asked + " is no host and port in their plain form; write them as network.allow does"}
+	return answer{http.StatusForbidden, socksNotAllowed, "http_request_denied", j.event.Asked + " is no host and port in their plain form; write them as an allowlist does"}
 }
 
 func answerToLookup(to string, err error) answer {

@@ -8,7 +8,9 @@
 //	GET http://api.example.com/x HTTP/1.1   one request, judged by itself
 //	05 01 00 ...                            SOCKS5 CONNECT, to a name or an address
 //
-// A listener of a pair speaks none: whatever is connected to it goes to the one target.
+// A listener of a pair speaks none: whatever is connected to it goes to the one target. A
+// client that knows no proxy is taken with [Proxy.TakeNamed]: it goes to the host that it
+// names itself, in its TLS hello or in the Host field of its request.
 //
 // The host is brought into its canonical form as it is read, and that form alone is
 // matched, resolved, sent on and told of. A refusal is answered in the protocol of the
@@ -55,6 +57,8 @@ type Options struct {
 	// goroutine. The client hears of a refusal when Event has returned, and so long nobody
 	// may be let in, either. It must not call Close. Nil is told nothing.
 	Event func(Event)
+	// Remedies are what clients are told about refusals. Zero speaks of a command's policy.
+	Remedies Remedies
 	// Connections may be open at once. Zero means 64.
 	Connections int
 	// Room is what the proxies of one program share. Nil is one of the proxy's own.
@@ -62,6 +66,14 @@ type Options struct {
 
 	// Tests are in a hurry: zero means intakeTime and endedTime.
 	intake, ended time.Duration
+}
+
+// Remedies say what to do about a refusal, each behind the target that was refused.
+type Remedies struct {
+	// Host is for a host and port that the list lacks.
+	Host string
+	// Private is for one that leads to an address that is not public.
+	Private string
 }
 
 // A Proxy is the way out of one run. Make one with [New]; it may be used from any goroutine.
@@ -87,6 +99,8 @@ func New(o Options) *Proxy {
 	if o.Room == nil {
 		o.Room = new(Room)
 	}
+	o.Remedies.Host = cmp.Or(o.Remedies.Host, "is not in network.allow; add it to the policy to reach it")
+	o.Remedies.Private = cmp.Or(o.Remedies.Private, "leads to an address that is not public; add its range to network.allowPrivate to reach it")
 	o.intake, o.ended = cmp.Or(o.intake, intakeTime), cmp.Or(o.ended, endedTime)
 	p := &Proxy{options: o, open: make(map[io.Closer]struct{})}
 	p.slots = make(chan struct{}, o.Connections)
@@ -97,7 +111,17 @@ func New(o Options) *Proxy {
 
 // Serve begins to accept on l, and returns at once. The listener belongs to the proxy then.
 // It speaks HTTP and SOCKS5.
-func (p *Proxy) Serve(l net.Listener) { p.listen(l, door{serve: p.serveClient, full: p.turnAway}) }
+func (p *Proxy) Serve(l net.Listener) { p.listen(l, p.proxyDoor()) }
+
+// Take serves a connection as those of Serve are, and returns at once. The connection
+// belongs to the proxy then.
+func (p *Proxy) Take(conn net.Conn) { p.admit(conn, p.proxyDoor()) }
+
+// TakeNamed serves a client that takes the proxy for its target at that port, and returns
+// at once. The connection belongs to the proxy then.
+func (p *Proxy) TakeNamed(conn net.Conn, port uint16) { p.admit(conn, p.namedDoor(port)) }
+
+func (p *Proxy) proxyDoor() door { return door{serve: p.serveClient, full: p.turnAway} }
 
 // ServePair begins to accept on l, and returns at once. The listener belongs to the proxy
 // then. Every connection to it goes to t, if the rules allow that.

@@ -29,7 +29,9 @@ const (
 	ViaHTTP    Via = "http"
 	ViaSOCKS5  Via = "socks5"
 	ViaTCP     Via = "tcp"
-	ViaNone    Via = "" // turned away unheard
+	ViaSNI     Via = "sni"  // of a client that knows no proxy, by its TLS hello
+	ViaHost    Via = "host" // of such a client, by its Host field
+	ViaNone    Via = ""     // turned away unheard
 )
 
 // An Event is what became of one connection, or of one request for a URL. With RequireSNI

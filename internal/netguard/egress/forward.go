@@ -25,13 +25,14 @@ const (
 // forward passes a request for a URL on, and its answer back, over a connection of its own.
 // It says whether the client may ask for something else.
 func (c *client) forward(h head, headBytes int) (again bool) {
-	asked, err := authority(h.target)
+	via := c.viaHTTP()
+	asked, err := c.wanted(h)
 	if err != nil {
-		c.reject(c.proxy.begin(netguard.Target{}, ViaHTTP), h, err)
+		c.reject(c.proxy.begin(netguard.Target{}, via), h, err)
 		return false
 	}
-	j, err := c.judge(asked, ViaHTTP)
-	if err == nil && !h.isFor(j.target()) {
+	j, err := c.judge(asked, via)
+	if err == nil && via == ViaHTTP && !h.isFor(j.target()) {
 		j.refuse(RuleHost)
 		err = errOtherHost
 	}
@@ -51,6 +52,14 @@ func (c *client) forward(h head, headBytes int) (again bool) {
 	defer up.finish()
 	j.allow()
 	return c.exchange(up, j.target(), h, request)
+}
+
+// wanted gives the host and port that a request is for.
+func (c *client) wanted(h head) (string, error) {
+	if c.named != 0 {
+		return h.atPort(c.named)
+	}
+	return authority(h.target)
 }
 
 // deny answers a request that goes nowhere. One with a body is the last: the body is not

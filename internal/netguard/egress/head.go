@@ -2,6 +2,7 @@ package egress
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/durward/durward/internal/netguard"
@@ -26,6 +27,9 @@ var (
 	errTunnelBody  = errors.New("a CONNECT request has no body")
 	errOtherHost   = errors.New("the Host field is for another host")
 	errExpect      = errors.New("nothing but 100-continue can be expected")
+	errPathForm    = errors.New("a server is asked for /path; a proxy listens on another port")
+	errNoHost      = errors.New("the Host field does not say which host this is for")
+	errOtherPort   = errors.New("the Host field is for another port")
 )
 
 // parseHead reads a head, with the empty line behind it. It is stricter than most: what two
@@ -170,6 +174,22 @@ func authority(url string) (string, error) {
 		return "", errURL
 	}
 	return withPort(host), nil
+}
+
+// atPort takes the host out of the Host field of a request that reached that port.
+func (h head) atPort(port uint16) (string, error) {
+	own := strconv.Itoa(int(port))
+	switch {
+	case h.target[0] != '/':
+		return "", errPathForm
+	case h.host == "":
+		return "", errNoHost
+	case strings.HasSuffix(h.host, "]") || !strings.Contains(h.host, ":"):
+		return h.host + ":" + own, nil
+	case !strings.HasSuffix(h.host, ":"+own):
+		return "", errOtherPort
+	}
+	return h.host, nil
 }
 
 // withPort adds the port of HTTP to a host that has none.

@@ -38,10 +38,10 @@ func (c *client) serveRequest() bool {
 		h, err = parseHead(raw)
 	}
 	if err != nil {
-		c.reject(c.proxy.begin(netguard.Target{}, ViaHTTP), h, err)
+		c.reject(c.proxy.begin(netguard.Target{}, c.viaHTTP()), h, err)
 		return false
 	}
-	if h.method == http.MethodConnect {
+	if h.method == http.MethodConnect && c.named == 0 {
 		c.connect(h, len(raw))
 		return false
 	}

@@ -137,6 +137,7 @@ type client struct {
 	proxy *Proxy
 	conn  net.Conn      // bare: the kernel copies between two of them
 	in    *bufio.Reader // reads conn, intakeBytes at most ahead
+	named uint16        // the port of the target that the client takes us for, if it does
 }
 
 func (p *Proxy) serveClient(conn net.Conn) {
