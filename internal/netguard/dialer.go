@@ -174,7 +174,7 @@ func (p permit) resolve(ctx context.Context) ([]netip.Addr, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	addrs, err := p.resolver().Lookup(limited, p.target.Host)
+	addrs, err := Lookup(limited, p.Resolver, p.target.Host)
 	switch {
 	case ctx.Err() != nil:
 		return nil, p.target.ended(ctx.Err())
@@ -189,11 +189,12 @@ func (p permit) resolve(ctx context.Context) ([]netip.Addr, error) {
 	return slices.Clone(addrs), nil
 }
 
-func (p permit) resolver() Resolver {
-	if p.Resolver == nil {
-		return systemResolver{}
+// Lookup asks r for the addresses of a name; nil means the system's resolver.
+func Lookup(ctx context.Context, r Resolver, name Host) ([]netip.Addr, error) {
+	if r == nil {
+		r = systemResolver{}
 	}
-	return p.Resolver
+	return r.Lookup(ctx, name)
 }
 
 // connect tries the addresses one after the other.

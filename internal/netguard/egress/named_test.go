@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
@@ -58,7 +59,9 @@ func TestClientWithoutAProxyIsTakenWhereItsHelloSays(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	client := &http.Client{Transport: &http.Transport{
-		Dial:              func(string, string) (net.Conn, error) { return net.Dial("tcp", address) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		},
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 		DisableKeepAlives: true,
 	}}
