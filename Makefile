@@ -43,8 +43,8 @@ cross: ## build and vet for the other systems
 		$(GO) build ./...; $(GO) vet ./...; \
 	done
 
-unit: ## the tests, with the race detector
-	$(GO) test -race ./...
+unit: ## the tests, with the race detector, of packages that "abuse" does not run whole
+	$(GO) test -race $$($(GO) list ./... | grep -vxF "$$(echo "$(call tagged,abuse)" | tr ' ' '\n' | sed "s#^\.#$$($(GO) list -m)#")")
 
 vectors: ## the vectors of the contracts, counted
 	@$(GO) test -run Vectors -v ./internal/source/pages ./internal/mcppolicy ./internal/engine/file ./execserver | sed -nE 's/.*_test.go:[0-9]*: (.*[0-9] (vectors|cases).*)/\1/p'
