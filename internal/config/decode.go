@@ -38,7 +38,7 @@ func (d *Decoder) Fields(n *Node, fields Fields) {
 	d.Map(n, func(f Field) {
 		decode, ok := fields[f.Name]
 		if !ok {
-			d.problems.Add(f.Where, "%sunknown field %q%s", d.within(n), f.Name, didYouMean(f.Name, slices.Collect(maps.Keys(fields))))
+			d.problems.Add(f.Where, "%sunknown field %q%s", d.within(n), f.Name, DidYouMean(f.Name, slices.Collect(maps.Keys(fields))))
 			return
 		}
 		decode(f.Value)
@@ -86,7 +86,7 @@ func (d *Decoder) Int(n *Node, low, high int64) (int64, bool) {
 	if !d.is(n, Int) {
 		return 0, false
 	}
-	value, err := strconv.ParseInt(strings.ReplaceAll(n.Text, "_", ""), intBase(n.Text), 64)
+	value, err := strconv.ParseInt(strings.ReplaceAll(n.Text, "_", ""), IntBase(n.Text), 64)
 	if err != nil || value < low || value > high {
 		d.Problem(n, "%s must be between %d and %d, not %s", d.name(n), low, high, n.Text)
 		return 0, false
@@ -101,7 +101,7 @@ func (d *Decoder) Word(n *Node, words ...string) (string, bool) {
 		return "", false
 	}
 	if !slices.Contains(words, text) {
-		d.Problem(n, "%s must be one of %s, not %q%s", d.name(n), strings.Join(words, ", "), text, didYouMean(text, words))
+		d.Problem(n, "%s must be one of %s, not %q%s", d.name(n), strings.Join(words, ", "), text, DidYouMean(text, words))
 		return "", false
 	}
 	return text, true
@@ -132,8 +132,8 @@ func (d *Decoder) within(n *Node) string {
 	return d.name(n) + " "
 }
 
-// intBase is 0, by which 0x, 0o and 0b are understood, but for plain decimals.
-func intBase(text string) int {
+// IntBase is 0, by which 0x, 0o and 0b are understood, but for plain decimals.
+func IntBase(text string) int {
 	for _, prefix := range []string{"0x", "0o", "0b"} {
 		if strings.HasPrefix(text, prefix) {
 			return 0
@@ -142,11 +142,10 @@ func intBase(text string) int {
 	return 10
 }
 
-// didYouMean gives ` (did you mean "x"?)` for the known word nearest to word, or "".
-func didYouMean(word string, known []string) string {
+// DidYouMean gives ` (did you mean "x"?)` for the known word nearest to word, or "".
+func DidYouMean(word string, known []string) string {
 	best, least := "", max(len(word)/2, 2)
-	slices.Sort(known)
-	for _, k := range known {
+	for _, k := range slices.Sorted(slices.Values(known)) {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
 			best, least = k, d
 		}

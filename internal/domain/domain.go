@@ -58,7 +58,8 @@ type Tool struct {
 	// MaxInflight is how many calls of the tool may be at its worker at once; zero has no
 	// limit but the domain's.
 	MaxInflight int
-	// Where is the place of the tool in the manifest.
+	// Place is what rules call the tool, "tools[0]", and Where its place in the manifest.
+	Place string
 	Where durward.Position
 }
 

@@ -9,8 +9,13 @@ type Schema struct {
 	document json.RawMessage
 }
 
-// Document is the schema as it was written.
-func (s *Schema) Document() json.RawMessage { return s.document }
+// Document is the schema as it was written; nil for no schema.
+func (s *Schema) Document() json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	return s.document
+}
 
 // A Violation is one place that does not fit.
 type Violation struct {

@@ -1,0 +1,107 @@
+// Package manifest offers the tools of a domain package, which workers behind HTTP carry out:
+//
+//	manifest.yaml    which tools there are, and who does their work
+//	policies.yaml    limits of all of them
+//	schemas/*.json   what they take and give
+//
+// [Load] reads a package and finds every mistake in it, [New] makes a source of what was read.
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/domain"
+	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/schema"
+)
+
+// Engine is the engine that the tools name. Their Spec is a *[domain.Tool].
+const Engine = "worker"
+
+// A Source is a [core.Source] and a [core.Binder]. It never changes and is safe for concurrent
+// use.
+type Source struct {
+	tools []durward.Tool // sorted by id
+	byID  map[durward.ToolID]durward.Tool
+}
+
+// New makes a source of the tools of a domain.
+func New(d *domain.Domain) *Source {
+	s := &Source{byID: make(map[durward.ToolID]durward.Tool, len(d.Tools))}
+	for _, t := range d.Tools {
+		tool := toolOf(t)
+		s.tools = append(s.tools, tool)
+		s.byID[t.ID] = tool
+	}
+	slices.SortFunc(s.tools, func(a, b durward.Tool) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return s
+}
+
+func toolOf(t *domain.Tool) durward.Tool {
+	return durward.Tool{
+		ID: t.ID, Title: t.DisplayName, Doc: t.Description, Input: t.Input.Document(), Output: t.Output.Document(),
+		Engine: Engine, Spec: t, Concurrent: t.MaxInflight,
+	}
+}
+
+// Find gives the tool of that id.
+func (s *Source) Find(_ context.Context, id durward.ToolID) (durward.Tool, error) {
+	if t, ok := s.byID[id]; ok {
+		return t, nil
+	}
+	return durward.Tool{}, &durward.Error{
+		Reason: durward.ToolNotFound, Op: "find", Hint: "ask for the list of tools", Err: fmt.Errorf("the manifest has no tool %q", id),
+	}
+}
+
+// Tools lists the tools, sorted by id.
+func (s *Source) Tools(context.Context) ([]durward.Tool, error) { return slices.Clone(s.tools), nil }
+
+// Bind refuses an input that does not fit the tool's schema; without one it must be an object.
+// The error has reason InputMismatch, and in the member "errors" of its detail what does not
+// fit, a []schema.Violation.
+func (s *Source) Bind(_ context.Context, t durward.Tool, c durward.Call) error {
+	tool, ok := t.Spec.(*domain.Tool)
+	if !ok {
+		return fmt.Errorf("the tool %q is none of a manifest", t.ID)
+	}
+	found := violations(tool.Input, c.Input)
+	if len(found) == 0 {
+		return nil
+	}
+	return &durward.Error{
+		Reason: durward.InputMismatch, Op: "bind", Hint: "see the tool's input_schema",
+		Err: durward.Detail{Members: map[string]any{"errors": found}, Err: errors.New(summary(found))},
+	}
+}
+
+func violations(s *schema.Schema, input json.RawMessage) []schema.Violation {
+	if text := jsonx.TrimSpace(input); len(text) == 0 || text[0] != '{' {
+		return []schema.Violation{{Keyword: "type", Message: "must be an object"}}
+	}
+	return s.Check(input)
+}
+
+// summary says in a line what does not fit. It holds nothing of the input, whose members may
+// have been given telling names: it goes to logs.
+func summary(found []schema.Violation) string {
+	var keywords []string
+	for _, v := range found {
+		if !slices.Contains(keywords, v.Keyword) {
+			keywords = append(keywords, v.Keyword)
+		}
+	}
+	return fmt.Sprintf("the input does not fit the tool's schema in %d places: %s", len(found), strings.Join(keywords, ", "))
+}
+
+var (
+	_ core.Source = (*Source)(nil)
+	_ core.Binder = (*Source)(nil)
+)
