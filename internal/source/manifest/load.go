@@ -51,7 +51,7 @@ func Load(o Options) (*domain.Domain, error) {
 	}
 	return nil, &durward.Error{
 		Reason: durward.DomainNotLoaded, Op: "load domain", Where: problems[0].Where,
-		Hint: "mend what is named; durward gateway validate checks it", Err: problems,
+		Hint: "mend what is named, and check it with durward gateway validate", Err: problems,
 	}
 }
 
