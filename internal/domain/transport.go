@@ -45,7 +45,7 @@ func baseURL(text string) (string, error) {
 		return "", errors.New("the URL's host or port is malformed")
 	}
 	if addr, literal := target.Host.Addr(); literal {
-		if err := netguard.JudgeInner(addr); err != nil {
+		if err := netguard.JudgeService(addr); err != nil {
 			return "", errors.New("the address is one of the link or of a metadata service, where no worker is")
 		}
 	}
