@@ -87,7 +87,7 @@ func TestTheSampleHasItsValues(t *testing.T) {
 	want := &Domain{
 		ID: "example_domain", Version: "0.1",
 		Tools: []*Tool{{
-			ID: "firecrawl.crawl", DisplayName: "Firecrawl Crawl", Description: "Crawl a URL and return extracted content using Firecrawl API",
+			ID: "firecrawl.crawl", DomainID: "example_domain", DisplayName: "Firecrawl Crawl", Description: "Crawl a URL and return extracted content using Firecrawl API",
 			Kind: "service_worker", Capabilities: []string{},
 			Transport: Transport{BaseURL: "http://tool-firecrawl:8080", Endpoint: "/run", MaxAttempts: 1},
 			Timeout:   60 * time.Second, TimeoutRule: "tools[0].timeout_sec", TimeoutWhere: durward.Position{File: "m", Line: 11},

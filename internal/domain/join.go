@@ -19,7 +19,7 @@ func Join(m *Manifest, p *PolicyFile, id string) (*Domain, config.Problems) {
 	}
 	byID := make(map[string]*Tool, len(m.Tools))
 	for _, t := range m.Tools {
-		byID[string(t.ID)] = t
+		byID[string(t.ID)], t.DomainID = t, m.ID
 		if t.TimeoutRule == "" {
 			t.Timeout, t.TimeoutRule, t.TimeoutWhere = p.DefaultTimeout, timeoutRule, p.TimeoutWhere
 		}
