@@ -222,6 +222,14 @@ func (w *internet) close() {
 	w.work.Wait()
 }
 
+// source tells where a visit came from. A port of TCP and the same of UDP are two.
+func (v *visit) source() string {
+	if strings.HasPrefix(v.to, "packet to ") {
+		return "udp " + v.from
+	}
+	return "tcp " + v.from
+}
+
 func (w *internet) accept(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -308,7 +316,7 @@ func (w *internet) came(t *testing.T) []string {
 		conn, err := net.Dial(network, fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			_, err = conn.Write([]byte("\n"))
-			own = append(own, unmapped(conn.LocalAddr()))
+			own = append(own, network[:3]+" "+unmapped(conn.LocalAddr()))
 			defer conn.Close()
 		}
 		if err != nil {
@@ -319,12 +327,12 @@ func (w *internet) came(t *testing.T) []string {
 	defer w.mu.Unlock()
 	w.await(t, "the test's own connections", func() bool {
 		return !slices.ContainsFunc(own, func(from string) bool {
-			return !slices.ContainsFunc(w.visits, func(v *visit) bool { return v.from == from })
+			return !slices.ContainsFunc(w.visits, func(v *visit) bool { return v.source() == from })
 		})
 	})
 	var list []string
 	for _, v := range w.visits {
-		if !slices.Contains(own, v.from) {
+		if !slices.Contains(own, v.source()) {
 			list = append(list, v.to)
 		}
 	}
