@@ -92,7 +92,11 @@ func (c *conn) roundTripBoth(request []byte, limit int64) (reply, error) {
 	var n int
 	var failed error
 	var sending sync.WaitGroup
-	sending.Go(func() { n, failed = c.wire.Write(request) })
+	sending.Go(func() {
+		if n, failed = c.wire.Write(request); n == 0 {
+			c.close() // nobody will answer
+		}
+	})
 	answer, err := c.receive(limit)
 	_ = c.raw.SetWriteDeadline(time.Now()) // who has answered wants no more
 	sending.Wait()

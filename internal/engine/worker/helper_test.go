@@ -97,7 +97,7 @@ type peer struct {
 	net.Listener
 	conns    atomic.Int32
 	requests atomic.Int32
-	heard    chan string // of each request, if somebody listens
+	heard    chan string // the first requests to a worker that speaks
 }
 
 // serve handles each connection on its own; those still open end with the test.
@@ -105,7 +105,7 @@ func serve(t testing.TB, handle func(p *peer, c net.Conn)) *peer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	p := &peer{Listener: ln, heard: make(chan string, 1024)}
+	p := &peer{Listener: ln, heard: make(chan string, 16)}
 	var serving sync.WaitGroup
 	var mu sync.Mutex
 	var open []net.Conn
@@ -139,19 +139,18 @@ func serve(t testing.TB, handle func(p *peer, c net.Conn)) *peer {
 
 func (p *peer) url() string { return "http://" + p.Addr().String() }
 
-// hear takes one request in, whole.
-func (p *peer) hear(in *bufio.Reader) bool {
+// hear takes one request in, and gives its text; none when there is no whole one.
+func (p *peer) hear(in *bufio.Reader) string {
 	var text strings.Builder
 	request, err := http.ReadRequest(bufio.NewReaderSize(io.TeeReader(oneByOne{in}, &text), 16))
 	if err != nil {
-		return false
+		return ""
 	}
 	if _, err := io.Copy(io.Discard, request.Body); err != nil {
-		return false
+		return ""
 	}
 	p.requests.Add(1)
-	p.heard <- text.String()
-	return true
+	return text.String()
 }
 
 // oneByOne keeps a reader in front of another from taking more than it needs.
@@ -162,7 +161,12 @@ func (o oneByOne) Read(b []byte) (int, error) { return o.Reader.Read(b[:1]) }
 // speaks answers each request of a connection with the same text, and then says no more.
 func speaks(t testing.TB, text string) *peer {
 	return serve(t, func(p *peer, c net.Conn) {
-		for in := bufio.NewReader(c); p.hear(in); {
+		in := bufio.NewReader(c)
+		for said := p.hear(in); said != ""; said = p.hear(in) {
+			select {
+			case p.heard <- said:
+			default:
+			}
 			_, _ = io.WriteString(c, text)
 		}
 	})
@@ -171,7 +175,7 @@ func speaks(t testing.TB, text string) *peer {
 // hangsUp answers one request of a connection and closes it.
 func hangsUp(t testing.TB, text string) *peer {
 	return serve(t, func(p *peer, c net.Conn) {
-		if p.hear(bufio.NewReader(c)) {
+		if p.hear(bufio.NewReader(c)) != "" {
 			_, _ = io.WriteString(c, text)
 		}
 	})
