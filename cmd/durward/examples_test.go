@@ -17,6 +17,8 @@ var endless = []string{
 	"durward audit tail -f", "durward serve docs", "durward serve docs -p 0 --timeout 5 -e DB=notes.db",
 	"durward exec-server", "durward exec-server --listen ws://127.0.0.1:8765 --sandbox workspace-write --root .",
 	"durward exec-server --listen ws://0.0.0.0:8765 --ws-auth capability-token --ws-token-file token",
+	"FIRECRAWL_API_KEY=fc-key durward worker firecrawl",
+	"FIRECRAWL_API_KEY=fc-key WORKER_TOKEN=s3cret durward worker firecrawl --host 0.0.0.0 --token-env WORKER_TOKEN",
 }
 
 // TestEveryExampleOfTheHelpWorks asks every command for its help and runs what it

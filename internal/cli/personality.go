@@ -68,7 +68,7 @@ func firstWord(words []string) string {
 // absent lists the commands that other builds have and this one does not.
 var absent = []string{
 	"call", "config", "connect", "console", "hub", "import", "install",
-	"server", "tools", "trust", "up", "update", "worker",
+	"server", "tools", "trust", "up", "update",
 }
 
 // present refuses the words of a command that this build does not have.

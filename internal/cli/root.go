@@ -54,7 +54,10 @@ func (p *program) root() *cobra.Command {
 		return usageError(cmd.CommandPath()+" --help lists the flags", "%w", err)
 	})
 	p.globalFlags(root.PersistentFlags())
-	root.AddCommand(p.serveCommand(), p.gatewayCommand(), p.initCommand(), p.mcpCommand(), p.execServerCommand(), p.runCommand(), p.policyCommand(), p.cmdCommand(), p.execCommand(), p.explainCommand(), p.auditCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand())
+	root.AddCommand(
+		p.serveCommand(), p.gatewayCommand(), p.workerCommand(), p.initCommand(), p.mcpCommand(), p.execServerCommand(), p.runCommand(), p.policyCommand(), p.cmdCommand(),
+		p.execCommand(), p.explainCommand(), p.auditCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand(),
+	)
 	root.SetHelpCommand(helpCommand())
 	makeStrict(root)
 	return root

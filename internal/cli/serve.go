@@ -98,7 +98,7 @@ func (x *serving) run(ctx context.Context) error {
 		return x.checkPages(ctx, c)
 	}
 	told := &heldWriter{to: x.stderr}
-	logger, err := x.logger(told)
+	logger, err := x.logger(told, "site")
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (x *serving) run(ctx context.Context) error {
 	if err != nil {
 		return withHint(err, "choose another port, or 0 for a free one")
 	}
-	s := &siteServer{serving: x, began: c, log: logger, addr: l.Addr()}
+	s := &siteServer{serving: x, began: c, log: &siteLog{Logger: logger}, addr: l.Addr()}
 	if err := s.open(c); err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -135,11 +135,11 @@ func descriptors(t testing.TB) int {
 func TestSiteLogShowsNoControlCharacters(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		p, _, stderr := start(t, map[string]string{varLogFormat: format}, "/", nil)
-		log, err := p.logger(p.stderr)
+		logger, err := p.logger(p.stderr, "site")
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.Recorder = noRecord{}
+		log := &siteLog{Logger: logger, Recorder: noRecord{}}
 		_ = log.Deny(durward.Call{Tool: "/\x1b[2J\u202e\n"}, durward.Decision{})
 		if got := stderr.String(); strings.ContainsAny(got, "\x1b\u202e") || strings.Count(got, "\n") != 1 || !strings.Contains(got, "unrecorded") {
 			t.Errorf("%s: %q", format, got)

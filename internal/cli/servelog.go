@@ -24,9 +24,9 @@ var logLevels = map[string]slog.Level{
 	"": slog.LevelInfo, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// logger makes the log that the variables ask for. At a terminal it is text, elsewhere
-// JSON.
-func (p *program) logger(to io.Writer) (*siteLog, error) {
+// logger makes the log of a component that the variables ask for. At a terminal it is
+// text, elsewhere JSON.
+func (p *program) logger(to io.Writer, component string) (*slog.Logger, error) {
 	level, ok := logLevels[p.env[varLogLevel]]
 	if !ok {
 		return nil, usageError("use error, warn, info or debug", "%s: there is no level %q", varLogLevel, p.env[varLogLevel])
@@ -38,9 +38,9 @@ func (p *program) logger(to io.Writer) (*siteLog, error) {
 	o := &slog.HandlerOptions{Level: level}
 	switch format {
 	case "text":
-		return &siteLog{Logger: slog.New(slog.NewTextHandler(to, o)).With("component", "site")}, nil
+		return slog.New(slog.NewTextHandler(to, o)).With("component", component), nil
 	case "", "json":
-		return &siteLog{Logger: slog.New(slog.NewJSONHandler(safeJSON{to}, o)).With("component", "site")}, nil
+		return slog.New(slog.NewJSONHandler(safeJSON{to}, o)).With("component", component), nil
 	}
 	return nil, usageError("use text or json", "%s: there is no format %q", varLogFormat, format)
 }
