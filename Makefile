@@ -4,6 +4,7 @@
 GO       := scripts/go
 TOOL     := $(GO) tool -modfile=tools/go.mod
 VERSION   = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BIN      ?= bin
 FUZZTIME ?= 20m
 FUZZ     ?= .
 
@@ -23,8 +24,9 @@ tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xa
 .NOTPARALLEL:
 .PHONY: build test need lint cross unit vectors abuse e2e fuzz-short unprivileged bench fuzz help
 
-build: ## bin/durward, one static program
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/durward ./cmd/durward
+build: ## bin/durward, one static program, and what deploy/Dockerfile wants beside it
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $(BIN)/durward ./cmd/durward
+	@scripts/roots $(BIN)/ca-certificates.crt
 
 test: need lint cross unit vectors abuse e2e fuzz-short unprivileged ## everything that must hold
 
@@ -53,7 +55,7 @@ abuse: ## hostile commands, and many at once
 	$(if $(call tagged,abuse),$(GO) test -race -tags abuse $(call tagged,abuse))
 
 e2e: ## the program against real clients
-	@scripts/need chromium dockerd busybox psql postgres bindfs bash npm
+	@scripts/need chromium dockerd docker-compose ip nsenter busybox psql postgres bindfs bash npm
 	$(if $(call tagged,e2e),$(GO) test -tags e2e $(call tagged,e2e))
 
 fuzz-short: ## a few seconds for each fuzz target

@@ -122,6 +122,8 @@ const (
 	AddressRefused Reason = "address_refused"
 	LookupFailed   Reason = "lookup_failed"
 	ConnectFailed  Reason = "network"
+	// EgressOpen is of a network with a way out that it should not have.
+	EgressOpen Reason = "egress_open"
 )
 
 // Pages.
@@ -153,6 +155,7 @@ const (
 	RequestTimeout   Reason = "request_timeout"
 	RemoteDenied     Reason = "remote_denied"
 	ListenFailed     Reason = "listen_failed"
+	Unhealthy        Reason = "unhealthy"
 )
 
 // Configuration.
@@ -282,6 +285,7 @@ var reasonTable = []reasonRow{
 	{AddressRefused, Denied, "DWD-NET-003", "the address may not be reached"},
 	{LookupFailed, Upstream, "DWD-NET-004", "the name could not be resolved"},
 	{ConnectFailed, Upstream, "DWD-NET-005", "the connection failed"},
+	{EgressOpen, Unavailable, "DWD-NET-006", "a way out is open that should not be"},
 
 	{NoFrontmatter, Invalid, "DWD-PAGE-001", "the page allows no commands"},
 	{BadFrontmatter, Invalid, "DWD-PAGE-002", "the page's frontmatter is invalid"},
@@ -304,6 +308,7 @@ var reasonTable = []reasonRow{
 	{RequestTimeout, Timeout, "DWD-HTTP-008", "the request took too long to arrive"},
 	{RemoteDenied, Denied, "DWD-HTTP-009", "listening beyond loopback needs authentication"},
 	{ListenFailed, Internal, "DWD-HTTP-010", "the address could not be listened on"},
+	{Unhealthy, Upstream, "DWD-HTTP-011", "the service is not healthy"},
 
 	{ConfigInvalid, Invalid, "DWD-CONFIG-001", "the configuration is invalid"},
 	{DomainNotLoaded, Internal, "DWD-CONFIG-002", "the domain package could not be loaded"},
