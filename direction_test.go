@@ -42,7 +42,7 @@ var rooms = []struct {
 	{[]string{"internal/core"}, leaves},
 	{leaves, leaves},
 	{[]string{"."}, nil},
-	{[]string{"bench"}, append([]string{"site", "execclient", "execserver", "execserver/protocol", "internal/engine/*", "internal/core"}, leaves...)},
+	{[]string{"bench"}, append([]string{"site", "worker", "execclient", "execserver", "execserver/protocol", "internal/engine/*", "internal/core"}, leaves...)},
 }
 
 // pure lists the rooms that only decide.

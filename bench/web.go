@@ -163,7 +163,7 @@ func throughput(what, bar string, request func(address string) []byte, floor, ou
 	var rates [2][]time.Duration // time per request
 	for range turns {
 		for i, s := range []*server{floor, ours} {
-			n, err := load(s.address, request(s.address), burst)
+			n, err := load(s.address, request(s.address), connections, burst)
 			if err != nil {
 				return fmt.Errorf("%s: %w", what, err)
 			}
@@ -176,8 +176,8 @@ func throughput(what, bar string, request func(address string) []byte, floor, ou
 	return nil
 }
 
-// load sends a request over and over on all connections and counts the answers.
-func load(address string, request []byte, long time.Duration) (int, error) {
+// load sends a request over and over on so many connections and counts the answers.
+func load(address string, request []byte, connections int, long time.Duration) (int, error) {
 	var answered atomic.Int64
 	var failed atomic.Pointer[error]
 	var clients sync.WaitGroup
