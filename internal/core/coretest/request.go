@@ -55,6 +55,8 @@ func (d *desk) of(id string) deskWork {
 func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	value := r.URL.Query().Get("v")
 	switch r.URL.Path {
+	case workerPath:
+		d.worker(w, r)
 	case "/hello":
 		fmt.Fprintln(w, "hello")
 	case "/noisy":
