@@ -107,6 +107,17 @@ func (a Allowlist) Targets() []Target {
 	return list
 }
 
+// Ports lists the ports of all entries, each once, in the order they were given.
+func (a Allowlist) Ports() []uint16 {
+	var list []uint16
+	for _, e := range a.entries {
+		if !slices.Contains(list, e.Port) {
+			list = append(list, e.Port)
+		}
+	}
+	return list
+}
+
 // Match finds the entry that allows the port of the host: one that names the host
 // before one that stands for it, then the first.
 func (a Allowlist) Match(h Host, port uint16) (Entry, bool) {

@@ -45,7 +45,7 @@ type Event struct {
 	egress.Event
 	// Peer is empty for a stranger.
 	Peer netguard.Host
-	// From is a stranger's address.
+	// From is a stranger's address; a peer's is not told.
 	From netip.Addr
 }
 
