@@ -27,9 +27,12 @@ func (r *Registry) Write(w io.Writer) { r.set.WritePrometheus(w) }
 // A Label is one name and value of a metric.
 type Label struct{ Name, Value string }
 
-// Count adds one to a counter.
-func (r *Registry) Count(name string, labels ...Label) {
-	r.set.GetOrCreateCounter(series(name, labels)).Inc()
+// A Counter counts up. It is safe for concurrent use.
+type Counter struct{ *metrics.Counter }
+
+// Counter gives the counter of a name with labels: the same one each time.
+func (r *Registry) Counter(name string, labels ...Label) Counter {
+	return Counter{r.set.GetOrCreateCounter(series(name, labels))}
 }
 
 // Gauge has value asked whenever the metrics are written. The first function of a name stays.
@@ -53,17 +56,35 @@ var buckets = []struct {
 	{300 * time.Second, "300"},
 }
 
-// Observe adds a duration to a histogram, whose name ends in _seconds.
-func (r *Registry) Observe(name string, d time.Duration, labels ...Label) {
+// A Histogram tells how long things took. It is safe for concurrent use.
+type Histogram struct {
+	within []*metrics.Counter // as buckets, and one for all
+	sum    *metrics.FloatCounter
+	count  *metrics.Counter
+}
+
+// Histogram gives the histogram of a name, which ends in _seconds, with labels: the same one
+// each time.
+func (r *Registry) Histogram(name string, labels ...Label) Histogram {
+	h := Histogram{sum: r.set.GetOrCreateFloatCounter(series(name+"_sum", labels)), count: r.set.GetOrCreateCounter(series(name+"_count", labels))}
+	labels = labels[:len(labels):len(labels)]
 	for _, b := range buckets {
-		c := r.set.GetOrCreateCounter(series(name+"_bucket", append(labels[:len(labels):len(labels)], Label{"le", b.le})))
+		h.within = append(h.within, r.set.GetOrCreateCounter(series(name+"_bucket", append(labels, Label{"le", b.le}))))
+	}
+	h.within = append(h.within, r.set.GetOrCreateCounter(series(name+"_bucket", append(labels, Label{"le", "+Inf"}))))
+	return h
+}
+
+// Observe adds a duration.
+func (h Histogram) Observe(d time.Duration) {
+	for i, b := range buckets {
 		if d <= b.bound {
-			c.Inc()
+			h.within[i].Inc()
 		}
 	}
-	r.set.GetOrCreateCounter(series(name+"_bucket", append(labels[:len(labels):len(labels)], Label{"le", "+Inf"}))).Inc()
-	r.set.GetOrCreateFloatCounter(series(name+"_sum", labels)).Add(d.Seconds())
-	r.set.GetOrCreateCounter(series(name+"_count", labels)).Inc()
+	h.within[len(buckets)].Inc()
+	h.sum.Add(d.Seconds())
+	h.count.Inc()
 }
 
 // series gives the name of a metric with its labels.

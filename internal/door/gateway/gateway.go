@@ -73,6 +73,7 @@ type Door struct {
 	Options
 	guarded http.Handler
 	tools   map[durward.ToolID]*domain.Tool
+	tallies map[durward.ToolID]*tally // the empty name stands for all that are unknown
 	listing listing
 }
 
@@ -85,10 +86,11 @@ func New(o Options) (*Door, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Door{Options: o, tools: map[durward.ToolID]*domain.Tool{}}
+	d := &Door{Options: o, tools: map[durward.ToolID]*domain.Tool{}, tallies: map[durward.ToolID]*tally{}}
 	if o.Domain != nil {
+		d.tallies[""] = o.Shared.Metrics.tally("")
 		for _, t := range o.Domain.Tools {
-			d.tools[t.ID] = t
+			d.tools[t.ID], d.tallies[t.ID] = t, o.Shared.Metrics.tally(string(t.ID))
 		}
 		d.listing = list(o.Domain)
 		o.Shared.Metrics.runtime.Store(o.Runtime)

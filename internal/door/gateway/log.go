@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
@@ -15,27 +17,30 @@ import (
 // answered it has the sizes alone, unless the policies ask for more.
 func (d *Door) log(u *run, q request, e ending) {
 	took := time.Since(u.began)
-	d.Shared.Metrics.count(d.known(u.tool), took, e)
-	attrs := []any{
-		"trace_id", e.traceName(), "tool_run_id", e.id, "domain_id", d.Domain.ID, "tool_id", u.tool, "ok", e.ok, "code", e.code,
-		"http_status", e.status, "duration_ms", took.Milliseconds(), "queue_ms", e.queued.Milliseconds(),
-		"worker_ms", e.taken.Milliseconds(), "request_bytes", q.bytes, "response_bytes", len(e.body),
-	}
+	d.Shared.Metrics.count(d.tallyOf(u.tool), took, e)
+	attrs := make([]slog.Attr, 0, 16)
+	attrs = append(
+		attrs,
+		slog.String("trace_id", e.traceName()), slog.String("tool_run_id", string(e.id)), slog.String("domain_id", d.Domain.ID), slog.String("tool_id", string(u.tool)),
+		slog.Bool("ok", e.ok), slog.String("code", e.code), slog.Int("http_status", e.status), slog.Int64("duration_ms", took.Milliseconds()),
+		slog.Int64("queue_ms", e.queued.Milliseconds()), slog.Int64("worker_ms", e.taken.Milliseconds()),
+		slog.Int("request_bytes", q.bytes), slog.Int("response_bytes", len(e.body)),
+	)
 	if e.replayed {
-		attrs = append(attrs, "replayed", true)
+		attrs = append(attrs, slog.Bool("replayed", true))
 	}
 	if d.IncludeInput && q.input != nil {
-		attrs = append(attrs, "input", cut(redact(q.input)))
+		attrs = append(attrs, slog.String("input", cut(redact(q.input))))
 	}
-	d.Logger.Info("run", attrs...)
+	d.Logger.LogAttrs(context.Background(), slog.LevelInfo, "run", attrs...)
 }
 
-// known gives the name of a tool for a metric: callers do not make new ones.
-func (d *Door) known(tool durward.ToolID) string {
-	if d.tools[tool] == nil {
-		return ""
+// tallyOf gives the counts of a tool: callers do not make new ones.
+func (d *Door) tallyOf(tool durward.ToolID) *tally {
+	if t, ok := d.tallies[tool]; ok {
+		return t
 	}
-	return string(tool)
+	return d.tallies[""]
 }
 
 // loggedInput is how much of an input a log line holds.

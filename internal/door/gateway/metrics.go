@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -36,21 +35,47 @@ var counted = []string{
 	codeValidation, codeUnauthenticated, codeDenied, codeNotFound, codeRateLimited, codeInternal, codeUpstream, codeTimeout, codeCancelled,
 }
 
-// count counts one run. Of a tool that nobody knows the name is empty.
-func (m *Metrics) count(tool string, took time.Duration, e ending) {
-	code := e.code
-	switch {
-	case e.ok:
-		code = "ok"
-	case !slices.Contains(counted, code):
-		code = "other" // a word of the worker's own
-	}
+// A tally counts the runs of one tool.
+type tally struct {
+	duration, wait telemetry.Histogram
+	calls          map[string]telemetry.Counter // by code
+}
+
+// tally gives the counts of a tool. Those of tools that nobody knows are one, without a name.
+func (m *Metrics) tally(tool string) *tally {
 	by := telemetry.Label{Name: "tool", Value: tool}
-	m.registry.Count("durward_gateway_calls_total", by, telemetry.Label{Name: "code", Value: code})
-	m.registry.Observe("durward_gateway_call_duration_seconds", took, by)
-	m.registry.Observe("durward_gateway_queue_wait_seconds", e.queued, by)
+	t := &tally{
+		duration: m.registry.Histogram("durward_gateway_call_duration_seconds", by),
+		wait:     m.registry.Histogram("durward_gateway_queue_wait_seconds", by),
+		calls:    map[string]telemetry.Counter{},
+	}
+	for _, code := range append([]string{codeOK, codeOther}, counted...) {
+		t.calls[code] = m.registry.Counter("durward_gateway_calls_total", by, telemetry.Label{Name: "code", Value: code})
+	}
+	return t
+}
+
+// Codes that answers do not have.
+const (
+	codeOK    = "ok"
+	codeOther = "other" // a word of the worker's own
+)
+
+// count counts one run.
+func (m *Metrics) count(t *tally, took time.Duration, e ending) {
+	code := e.code
+	if e.ok {
+		code = codeOK
+	}
+	calls, ok := t.calls[code]
+	if !ok {
+		calls = t.calls[codeOther]
+	}
+	calls.Inc()
+	t.duration.Observe(took)
+	t.wait.Observe(e.queued)
 	if e.refused != "" {
-		m.registry.Count("durward_gateway_refusals_total", telemetry.Label{Name: "reason", Value: string(e.refused)})
+		m.registry.Counter("durward_gateway_refusals_total", telemetry.Label{Name: "reason", Value: string(e.refused)}).Inc()
 	}
 }
 
