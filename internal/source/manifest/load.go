@@ -117,13 +117,12 @@ func (l *loading) schemas(dir string, m *domain.Manifest) {
 	folder := schema.NewFolder(dir, func(path string) ([]byte, error) { return readBelow(root, path) })
 	for _, ref := range m.Schemas {
 		compiled, err := folder.Compile(ref.Path)
-		if found := config.ProblemsOf(err); found != nil {
-			l.problems = append(l.problems, found...)
-		} else if err != nil {
-			l.problems.Add(ref.Where, "%s: %q: %s", ref.Field, ref.Path, err)
+		if err != nil {
+			l.problems.Add(ref.Where, "%s: %.128q: %s", ref.Field, ref.Path, err)
 		}
 		ref.Use(compiled)
 	}
+	l.problems = append(l.problems, folder.Problems()...)
 	for _, f := range folder.Files() {
 		l.texts = append(l.texts, []byte(f.Path), f.Text)
 	}
