@@ -72,7 +72,6 @@ func (x *workerServing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer tool.Close()
 	told := &heldWriter{to: x.stderr}
 	log, err := x.logger(told, "worker")
 	if err != nil {

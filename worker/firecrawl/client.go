@@ -59,7 +59,10 @@ func newClient(o Options, base *url.URL, by clock) *client {
 		Transport: &http.Transport{
 			Proxy: o.Proxy, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
 			OnProxyConnectResponse: proxyAnswer,
-			TLSHandshakeTimeout:    10 * time.Second, IdleConnTimeout: 15 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+			TLSHandshakeTimeout:    10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+			// A kept connection may be dead when it is used again: a request would be sent
+			// twice unasked, or the start of a crawl count as received.
+			DisableKeepAlives: true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -292,7 +295,7 @@ func (c *client) postIn(ctx context.Context, path string, d Dialect, body func(D
 	if err != nil {
 		return nil, &fault{err: err, unsent: true}
 	}
-	return c.send(ctx, http.MethodPost, path, text)
+	return c.send(ctx, http.MethodPost, path, bytes.TrimSuffix(text, []byte("\n")))
 }
 
 // A reply is the members of the object that the API answered with. It is read leniently:

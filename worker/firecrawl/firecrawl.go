@@ -42,12 +42,6 @@ func (t *Tool) Healthy(context.Context) error {
 	return nil
 }
 
-// Close closes the connections that no call uses. Calls that come later make new ones.
-func (t *Tool) Close() error {
-	t.client.http.CloseIdleConnections()
-	return nil
-}
-
 // Run fetches what the input asks for.
 func (t *Tool) Run(ctx context.Context, c worker.Call) (any, error) {
 	if err := t.Healthy(ctx); err != nil {
