@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"errors"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,9 @@ func (c *conn) isQuiet() bool {
 	err = raw.Control(func(fd uintptr) {
 		set := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(set[:], 0)
+		for errors.Is(err, unix.EINTR) { // even a look that does not wait can be interrupted
+			n, err = unix.Poll(set[:], 0)
+		}
 		quiet = n == 0 && err == nil
 	})
 	return quiet && err == nil
