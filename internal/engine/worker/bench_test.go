@@ -22,6 +22,7 @@ func BenchmarkCall(b *testing.B) {
 	b.Cleanup(server.Close)
 	input := `{"url":"https://example.com","max_pages":10,"formats":["markdown"]}`
 	e, of := engine(b, Options{}), tool(server.URL)
+	server.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = maxIdle
 	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
 	b.Cleanup(cancel)
 	for _, way := range []struct {

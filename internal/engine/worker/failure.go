@@ -24,8 +24,11 @@ type unsent struct{ error }
 func (u unsent) Unwrap() error { return u.error }
 
 func isUnsent(err error) bool {
+	if durward.ReasonOf(err) != durward.WorkerUnreachable {
+		return false
+	}
 	var u unsent
-	return durward.ReasonOf(err) == durward.WorkerUnreachable && errors.As(err, &u)
+	return errors.As(err, &u)
 }
 
 // unreachable says that the worker gave no whole reply.
