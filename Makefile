@@ -31,7 +31,7 @@ build: ## bin/durward, one static program, and what deploy/Dockerfile wants besi
 test: need lint cross unit vectors abuse e2e fuzz-short unprivileged ## everything that must hold
 
 need:
-	@scripts/need gcc libc git ps curl sqlite3 rg
+	@scripts/need gcc libc git ps curl sqlite3 rg python3
 
 lint: ## gofumpt, go vet and staticcheck; any finding fails
 	@found=$$($(TOOL) gofumpt -l .) || exit; test -z "$$found" || { echo "not gofumpt-ed:" $$found; exit 1; }

@@ -60,7 +60,7 @@ func TestTheArchitecturePageShowsEveryRoom(t *testing.T) {
 		}
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `.+?` \\|").FindAllString(string(page), -1) {
-		for _, room := range regexp.MustCompile("[a-z./]+").FindAllString(row, -1) {
+		for _, room := range regexp.MustCompile("[a-z./-]+").FindAllString(row, -1) {
 			shown[room] = true
 		}
 	}
