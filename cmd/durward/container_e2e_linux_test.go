@@ -3,13 +3,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -63,7 +61,7 @@ RUN ["/bin/busybox", "--install", "-s", "/bin"]
 	}
 	command(t, nil, "cp", busybox, filepath.Join(dir, "context", "busybox"))
 	command(t, []string{"CGO_ENABLED=0"}, "go", "build", "-o", filepath.Join(dir, "context", "durward"), ".")
-	engine := startEngine(t, dir)
+	engine := startEngine(t, dir).client
 	command(t, engine, "docker", "build", "-q", "-t", "durward-test", filepath.Join(dir, "context"))
 	got := command(t, engine, "docker", "run", "--rm", "--network", "none", "durward-test", "sh", "/inside.sh")
 	for _, want := range []string{
@@ -80,41 +78,6 @@ RUN ["/bin/busybox", "--install", "-s", "/bin"]
 			t.Errorf("%s:\n%s", not, got)
 		}
 	}
-}
-
-// startEngine runs a container engine of the test's own, and gives the environment of its
-// clients.
-func startEngine(t *testing.T, dir string) []string {
-	t.Helper()
-	run, err := os.MkdirTemp("", "dk") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	engine := exec.Command("dockerd", "--iptables=false", "--ip6tables=false", "--bridge=none",
-		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(run, "exec"),
-		"--pidfile", filepath.Join(run, "pid"), "-H", "unix://"+filepath.Join(run, "s"))
-	engine.Stdout, engine.Stderr = &log, &log
-	if err := engine.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = engine.Process.Signal(syscall.SIGTERM)
-		_ = engine.Wait() // it was told to end
-		if err := os.RemoveAll(run); err != nil {
-			t.Error(err)
-		}
-	})
-	client := []string{"DOCKER_HOST=unix://" + filepath.Join(run, "s")}
-	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(100 * time.Millisecond) { // between two looks
-		ping := exec.Command("docker", "version")
-		ping.Env = append(os.Environ(), client...)
-		if ping.Run() == nil {
-			return client
-		}
-	}
-	t.Fatalf("the engine does not answer:\n%s", log.Bytes())
-	return nil
 }
 
 func command(t *testing.T, env []string, name string, args ...string) string {
