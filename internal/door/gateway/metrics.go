@@ -18,12 +18,13 @@ type Metrics struct {
 
 func newMetrics(r *telemetry.Registry) *Metrics {
 	m := &Metrics{registry: r}
-	r.Gauge("durward_gateway_calls_in_flight", func() float64 { running, _ := m.load(); return float64(running) })
-	r.Gauge("durward_gateway_calls_queued", func() float64 { _, waiting := m.load(); return float64(waiting) })
+	r.Gauge("durward_gateway_calls_in_flight", func() float64 { running, _ := m.Load(); return float64(running) })
+	r.Gauge("durward_gateway_calls_queued", func() float64 { _, waiting := m.Load(); return float64(waiting) })
 	return m
 }
 
-func (m *Metrics) load() (running, waiting int) {
+// Load says how many runs of the door of the moment have a slot, and how many wait for one.
+func (m *Metrics) Load() (running, waiting int) {
 	if r := m.runtime.Load(); r != nil {
 		return r.Load()
 	}
