@@ -8,6 +8,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/schema"
 )
 
 func TestEnvelopes(t *testing.T) {
@@ -124,6 +125,31 @@ func TestCompletedErrorIsBounded(t *testing.T) {
 		r, err := prepared.Run(patient(t))
 		if tooLarge := durward.ReasonOf(err) == durward.ReplyTooLarge; tooLarge != (room == len(body)) || len(r.Output) > room {
 			t.Errorf("with room for %d bytes: %s", room, says(r, err))
+		}
+	}
+}
+
+// An output that does not fit the tool's schema is not passed on, and nothing of it is said.
+// An error needs to fit none.
+func TestOutputSchema(t *testing.T) {
+	folder := schema.NewFolder("schemas", func(string) ([]byte, error) {
+		return []byte(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}},"additionalProperties":false}`), nil
+	})
+	fits, err := folder.Compile("output.json")
+	must(t, err)
+	e := engine(t, Options{})
+	for body, want := range map[string]string{
+		done: good,
+		`{"ok":true,"output":{"n":"secret"}}`:                          `output_schema retry=false {"reason":"output_schema"}`,
+		`{"ok":true,"output":{"n":1,"secret":2}}`:                      `output_schema retry=false {"reason":"output_schema"}`,
+		`{"ok":true,"output":{}}`:                                      `output_schema retry=false {"reason":"output_schema"}`,
+		`{"ok":false,"error":{"code":"X","message":""},"output":"{}"}`: `failed=true {"code":"X","message":"","retryable":false,"details":{}}`,
+	} {
+		of := tool(speaks(t, whole(200, body)).url())
+		of.Output = fits
+		r, err := do(patient(t), e, of, call(`{}`))
+		if got := says(r, err); got != want || strings.Contains(fmt.Sprint(err), "secret") {
+			t.Errorf("%s: %s, %v", body, got, err)
 		}
 	}
 }
