@@ -251,3 +251,39 @@ func TestRefusedAddresses(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// said is a connection on which everything has been said.
+type said struct {
+	net.Conn
+	*strings.Reader
+}
+
+func (s said) Read(p []byte) (int, error) { return s.Reader.Read(p) }
+
+// FuzzReply asks of whatever a worker says over the wire that it is a reply within its
+// bounds, or an error of one of three kinds; and that nothing is behind a reply whose
+// connection is used again.
+func FuzzReply(f *testing.F) {
+	for _, text := range []string{
+		whole(200, done), "HTTP/1.1 100 \r\n\r\n" + whole(404, ""), ok + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nA: b\r\n\r\n", "HTTP/1.0 200 x\n\n{}",
+		"HTTP/1.1 101 x\r\n\r\n", "HTTP/1.1 204 x\r\nContent-Length: 2\r\n\r\n{}", ok + "Content-Encoding: gzip\r\n\r\n", ok + "Content-Length: 99999\r\n\r\n",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		const most = 1 << 10
+		all := said{Reader: strings.NewReader(text)}
+		c := newConn(nil, all)
+		answer, err := c.receive(most)
+		switch reason := durward.ReasonOf(err); {
+		case err == nil && (answer.status < 200 && answer.status != 101 || answer.status > 999 || len(answer.body) > min(most, len(text))):
+			t.Fatalf("%q gives status %d and %d bytes", text, answer.status, len(answer.body))
+		case err != nil && reason != durward.WorkerUnreachable && reason != durward.NonStandardReply && reason != durward.ReplyTooLarge:
+			t.Fatalf("%q: %v", text, err)
+		case err != nil && (c.reusable || isUnsent(err)):
+			t.Fatalf("%q is an error, and the connection is used again", text)
+		case c.reusable && all.Len()+c.in.Buffered() > 0 && len(text) < 4096:
+			t.Fatalf("something is left of %q", text)
+		}
+	})
+}
