@@ -60,10 +60,7 @@ func Run(ctx context.Context, tool Tool, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := Serve(ctx, l, tool, o); err != nil {
-		return errors.Join(err, ignoreClosed(l.Close()))
-	}
-	return nil
+	return Serve(ctx, l, tool, o)
 }
 
 // Serve is [Run] on a listener that is there already, and that it closes. Who can reach
@@ -87,13 +84,6 @@ func Serve(ctx context.Context, l net.Listener, tool Tool, o Options) error {
 		o.Started(httpedge.URL(l.Addr()))
 	}
 	return edge.Serve(ctx, l)
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }
 
 // guard says who is answered. A browser is not: a page that somebody looks at could

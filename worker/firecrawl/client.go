@@ -52,7 +52,7 @@ type client struct {
 func newClient(o Options, base *url.URL, by clock) *client {
 	dialer := net.Dialer{Timeout: 10 * time.Second}
 	c := &client{base: base, key: o.APIKey, attempts: o.MaxAttempts, clock: by, dialect: o.Dialect}
-	if host := base.Hostname(); c.dialect == Auto && (host == "api.firecrawl.dev" || strings.HasSuffix(host, ".firecrawl.dev")) {
+	if host := strings.ToLower(base.Hostname()); c.dialect == Auto && (host == "api.firecrawl.dev" || strings.HasSuffix(host, ".firecrawl.dev")) {
 		c.dialect = V1
 	}
 	c.http = &http.Client{

@@ -3,6 +3,7 @@ package firecrawl
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -223,11 +224,10 @@ func TestPagesSoFar(t *testing.T) {
 
 // A look that hangs is given up when the time is near its end.
 func TestLookThatHangs(t *testing.T) {
-	api, gone := &firecrawltest.API{}, make(chan struct{})
+	api := &firecrawltest.API{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			<-r.Context().Done()
-			close(gone)
 			return
 		}
 		api.ServeHTTP(w, r)
@@ -236,9 +236,28 @@ func TestLookThatHangs(t *testing.T) {
 	s := setup(t, api, Options{Dialect: V1, BaseURL: server.URL, PollInterval: time.Millisecond})
 	s.left = reserve + lastLook + 100*time.Millisecond
 	e := s.fails(crawlAll, worker.Timeout, worker.ByCode)
-	<-gone
 	if got := s.api.Cancelled(); !slices.Equal(got, []string{jobID}) || e.Details["crawl_id"] != jobID {
 		t.Errorf("cancelled %q, details %v", got, e.Details)
+	}
+}
+
+// An API that does not answer in time costs the call, and the start of a crawl may have
+// been received.
+func TestAPIThatHangs(t *testing.T) {
+	for input, want := range map[string]map[string]any{scrapeOne: nil, crawlAll: {"reason": "job_may_be_running"}} {
+		ctx, pass := context.WithCancelCause(t.Context())
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // only then the server looks whether the client is gone
+			pass(context.DeadlineExceeded)
+			<-r.Context().Done()
+		}))
+		s := setup(t, &firecrawltest.API{}, Options{Dialect: Simple, BaseURL: server.URL})
+		s.ctx = ctx
+		e := s.fails(input, worker.Timeout, worker.ByCode)
+		if diff := cmp.Diff(want, e.Details); diff != "" {
+			t.Errorf("%s: details (-want +got):\n%s", input, diff)
+		}
+		server.Close()
 	}
 }
 

@@ -98,7 +98,7 @@ func TestHostedAPIIsKnown(t *testing.T) {
 	for base, want := range map[string]Dialect{
 		"":                                V1,
 		"https://api.firecrawl.dev/":      V1,
-		"https://eu.api.firecrawl.dev":    V1,
+		"https://EU.API.firecrawl.dev":    V1,
 		"https://firecrawl.dev":           Auto,
 		"https://notfirecrawl.dev":        Auto,
 		"https://api.firecrawl.dev.a.com": Auto,
