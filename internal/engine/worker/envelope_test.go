@@ -139,8 +139,8 @@ func TestOutputSchema(t *testing.T) {
 	must(t, err)
 	e := engine(t, Options{})
 	for body, want := range map[string]string{
-		done: good,
-		`{"ok":true,"output":{"n":"secret"}}`:                          `output_schema retry=false {"reason":"output_schema"}`,
+		done:                                  good,
+		`{"ok":true,"output":{"n":"secret"}}`: `output_schema retry=false {"reason":"output_schema"}`,
 		`{"ok":true,"output":{"n":1,"secret":2}}`:                      `output_schema retry=false {"reason":"output_schema"}`,
 		`{"ok":true,"output":{}}`:                                      `output_schema retry=false {"reason":"output_schema"}`,
 		`{"ok":false,"error":{"code":"X","message":""},"output":"{}"}`: `failed=true {"code":"X","message":"","retryable":false,"details":{}}`,
