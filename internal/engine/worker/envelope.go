@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"iter"
 	"strconv"
 
 	"github.com/durward/durward/internal/jsonx"
@@ -50,7 +51,7 @@ func parseEnvelope(status int, body []byte) (envelope, error) {
 
 func takeApart(status int, body []byte) (e envelope, err error) {
 	var said, output, failed, meta []byte
-	for name, value := range jsonx.Members(body) {
+	for name, value := range given(body) {
 		switch string(name) {
 		case "ok":
 			said = value
@@ -78,6 +79,18 @@ func takeApart(status int, body []byte) (e envelope, err error) {
 		return e, errors.New("output is missing or no object")
 	}
 	return e, nil
+}
+
+// given gives the members of an object but for those that are null: many programs write so
+// what they leave out.
+func given(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		for name, value := range jsonx.Members(object) {
+			if string(value) != "null" && !yield(name, value) {
+				return
+			}
+		}
+	}
 }
 
 func (e *envelope) readMeta(meta []byte) error {
@@ -111,7 +124,7 @@ func (e *envelope) readError(object []byte) error {
 	}
 	var code, message, retryable []byte
 	details := []byte("{}")
-	for name, value := range jsonx.Members(object) {
+	for name, value := range given(object) {
 		switch string(name) {
 		case "code":
 			code = value
@@ -130,7 +143,7 @@ func (e *envelope) readError(object []byte) error {
 	if !isCode(word) {
 		word = "INTERNAL"
 	}
-	e.retryable = word == "UPSTREAM_ERROR" || word == "TIMEOUT"
+	e.retryable = word == "UPSTREAM_ERROR" || word == "TIMEOUT" || word == "RATE_LIMITED"
 	if retryable != nil {
 		var err error
 		if e.retryable, err = readBool(retryable); err != nil {
