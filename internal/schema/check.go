@@ -18,7 +18,7 @@ type checker struct {
 
 // What a check may cost: so much, and some more for each value of the text.
 const (
-	baseSteps  = 1 << 22
+	baseSteps  = 1 << 20
 	stepsEach  = 1 << 8
 	maxNesting = 1 << 14 // of rules in rules
 )

@@ -28,6 +28,7 @@ func (f *Folder) rule(doc *document, n int32) *rule {
 	case boolean:
 		r.always = t.text[t.nodes[n].from] == 't'
 		r.never = !r.always
+		r.by = "false"
 	case object:
 		c := compiling{f, doc, n, r}
 		c.object()

@@ -196,6 +196,8 @@ func (f *Folder) notJSON(doc *document, err error) {
 	if errors.As(err, &syntax) {
 		where.Line = syntax.Line
 		err = errors.New(syntax.Problem)
+	} else if e := durward.AsError(err); e != nil && e.Err != nil {
+		err = e.Err // what was being done is said
 	}
 	f.problems.Add(where, "not strict JSON: %s", err)
 }

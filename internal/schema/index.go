@@ -1,13 +1,16 @@
 package schema
 
-import "net/url"
+import (
+	"net/url"
+	"strings"
+)
 
 // resource makes a schema known under its URI.
 func (f *Folder) resource(doc *document, n int32, base *url.URL) *resource {
 	r := &resource{doc: doc, root: n, base: base, anchors: map[string]int32{}, dynamic: map[string]*rule{}}
 	key := base.String()
 	if other, taken := f.resources[key]; taken && (other.doc != doc || other.root != n) {
-		f.wrong(doc, n, "the $id %.128q is that of another schema", key)
+		f.wrong(doc, n, "the $id %.128q is that of another schema", strings.TrimPrefix(key, folderScheme+":///"))
 		return r
 	}
 	f.resources[key] = r

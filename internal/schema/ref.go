@@ -48,24 +48,28 @@ func (f *Folder) reach(ref string, in *resource) (*resource, error) {
 	if err != nil {
 		return nil, errors.New("it is no URI reference")
 	}
-	uri := in.base.ResolveReference(u).String()
-	if r, ok := f.resources[uri]; ok {
-		return r, nil
-	}
-	if doc := f.known(uri); doc != nil {
-		return f.resources[uri], nil
-	}
+	inFolder := in.base.Scheme == folderScheme && !u.IsAbs() && u.Host == ""
+	name := path.Join(path.Dir(strings.TrimPrefix(in.base.Path, "/")), u.Path)
 	switch {
-	case u.IsAbs() || u.Host != "" || in.base.Scheme != folderScheme:
-		return nil, errors.New("it leads out of the manifest's folder, and nothing is ever fetched")
+	case u.Scheme == folderScheme:
+		return nil, errElsewhere
+	case !inFolder:
 	case strings.HasPrefix(u.Path, "/"):
 		return nil, errors.New("the path is absolute; write it relative to the file it stands in")
 	case u.RawQuery != "" || strings.Contains(u.Path, `\`):
 		return nil, errors.New("it is no path of a file")
+	case name == ".." || strings.HasPrefix(name, "../"):
+		return nil, errOutside // a URI would begin again at the top
 	}
-	name := path.Join(path.Dir(strings.TrimPrefix(in.base.Path, "/")), u.Path)
-	if name == ".." || strings.HasPrefix(name, "../") {
-		return nil, errOutside
+	uri := in.base.ResolveReference(u).String()
+	if r, ok := f.resources[uri]; ok {
+		return r, nil
+	}
+	if doc := f.known(uri); doc != nil && !inFolder {
+		return f.resources[uri], nil
+	}
+	if !inFolder {
+		return nil, errElsewhere
 	}
 	doc, err := f.file(name)
 	if doc == nil {
@@ -73,6 +77,8 @@ func (f *Folder) reach(ref string, in *resource) (*resource, error) {
 	}
 	return doc.scopes[0], nil
 }
+
+var errElsewhere = errors.New("it leads out of the manifest's folder, and nothing is ever fetched")
 
 // manyMembers is how many members of an object make an index of them worth its while.
 const manyMembers = 32
