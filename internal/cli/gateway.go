@@ -71,6 +71,7 @@ show the token in that file.`,
 
 // run is the whole of it: from flags to a server, and to its end.
 func (x *gatewayServing) run(ctx context.Context) error {
+	x.stderr.unhurry() // no run waits for who reads the log
 	rules, err := x.rules()
 	if err != nil {
 		return err

@@ -89,6 +89,9 @@ func visible(text string) bool {
 // shown reports whether a reader sees r as what it is. Some runes count as printable
 // and leave no mark: fillers, variation selectors and the empty Braille pattern.
 func shown(r rune) bool {
+	if r < utf8.RuneSelf {
+		return ' ' <= r && r <= '~'
+	}
 	const blankBraille = '\u2800'
 	return unicode.IsPrint(r) && r != blankBraille &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
