@@ -22,6 +22,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // seedLines are what a newcomer types once the containers run.
@@ -360,6 +362,7 @@ func (h *composed) enforced(t *testing.T) {
 	h.scrapes()
 	h.hardened("gateway", "tool-firecrawl", "egress-proxy")
 	h.workerIsIn()
+	h.pageIsTrue()
 	h.onlyTheProxyCame()
 	h.ownerIsOut()
 	h.strangersGetNothing()
@@ -404,6 +407,23 @@ func (h *composed) workerIsIn() {
 	} {
 		if got := c.got(one[0], one[1]); got != "closed" {
 			h.t.Errorf("%q: %s", one, got)
+		}
+	}
+}
+
+// pageIsTrue runs the commands that docs/egress.md shows.
+func (h *composed) pageIsTrue() {
+	h.t.Helper()
+	shown := commandsOn(h.t, "../../docs/egress.md")
+	if len(shown) != 2 {
+		h.t.Fatalf("the page shows the commands %v", shown)
+	}
+	for _, c := range shown {
+		cmd := exec.Command("sh", "-c", c.line)
+		cmd.Dir, cmd.Env = h.dir, append(append(os.Environ(), h.client...), "FIRECRAWL_API_KEY=fc-test")
+		printed, err := cmd.Output()
+		if diff := cmp.Diff(settled(c.shown), settled(string(printed))); err != nil || diff != "" {
+			h.t.Errorf("%s: %v; the page shows (-), it prints (+):\n%s", c.line, withStderr(err), diff)
 		}
 	}
 }

@@ -23,8 +23,8 @@ import (
 // An egressCheck is one `durward egress-check`.
 type egressCheck struct {
 	*program
-	host, ipv6, dns, udp, redirect, proxy string
-	addresses                             []string
+	host, inside, ipv6, dns, udp, redirect, proxy string
+	addresses                                     []string
 }
 
 func (p *program) egressCheckCommand() *cobra.Command {
@@ -52,6 +52,7 @@ flags is on the public internet.`,
 	f.SortFlags = false
 	f.StringVar(&x.host, "host", "example.com:443", "a `HOST:PORT` that may not be reached")
 	f.StringArrayVar(&x.addresses, "address", []string{"1.1.1.1:443"}, "an `IP:PORT` that may not be reached; can be given again")
+	f.StringVar(&x.inside, "inside", "169.254.169.254:80", "an `IP:PORT` on no public network that may not be reached")
 	f.StringVar(&x.ipv6, "ipv6", "[2606:4700:4700::1111]:443", "an `IP:PORT` that may not be reached by IPv6")
 	f.StringVar(&x.dns, "dns", "1.1.1.1:53", "a name server at `IP:PORT` that may not answer")
 	f.StringVar(&x.udp, "udp", "162.159.200.1:123", "an `IP:PORT` that may not answer a datagram; it is asked for the time")
@@ -77,6 +78,7 @@ type egressAttempt struct {
 	Got    string `json:"got"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
+	open   bool
 }
 
 func (x *egressCheck) run(ctx context.Context, allowed, argv []string) error {
@@ -127,7 +129,7 @@ func (x *egressCheck) options(allowed []string) (o breakout.Options, err error) 
 	for flag, at := range map[string]struct {
 		text string
 		to   *netip.AddrPort
-	}{"--ipv6": {x.ipv6, &o.IPv6}, "--dns": {x.dns, &o.DNS}, "--udp": {x.udp, &o.UDP}} {
+	}{"--inside": {x.inside, &o.Inside}, "--ipv6": {x.ipv6, &o.IPv6}, "--dns": {x.dns, &o.DNS}, "--udp": {x.udp, &o.UDP}} {
 		if *at.to, err = netip.ParseAddrPort(at.text); err != nil {
 			return o, usageError(form, "%s: %w", flag, err)
 		}
@@ -158,12 +160,12 @@ func egressDataOf(attempts []breakout.Attempt) egressData {
 	for _, a := range attempts {
 		one := egressAttempt{
 			Name: a.Name, Route: a.Route, Target: a.Target, Want: reached(a.Wanted), Got: reached(a.Reached),
-			OK: a.Holds(), Detail: safetext.Line(a.Detail),
+			OK: a.Holds(), Detail: safetext.Line(a.Detail), open: a.Open(),
 		}
 		if a.Void {
 			one.Got = "untried"
 		}
-		data.Held = data.Held && (one.OK || a.Wanted)
+		data.Held = data.Held && !a.Open()
 		data.Attempts = append(data.Attempts, one)
 	}
 	return data
@@ -180,7 +182,7 @@ func reached(yes bool) string {
 func (d egressData) failure() error {
 	var names []string
 	for _, a := range d.Attempts {
-		if !a.OK && (d.Held || a.Want == reached(false)) {
+		if !a.OK && (d.Held || a.open) {
 			names = append(names, fmt.Sprintf("%s (%s, %s)", a.Name, a.Route, a.Target))
 		}
 	}
@@ -214,14 +216,21 @@ func (x *egressCheck) replaceBy(argv []string, data egressData, failure error) e
 	return &durward.Error{Reason: durward.ProgramNotExecutable, Op: "egress", Err: fmt.Errorf("%s: %w", program, err)}
 }
 
+// printEgress prints what was tried. Why is for those who ask, and for when something is amiss.
 func (x *egressCheck) printEgress(data egressData) error {
 	rows := [][]string{{"ATTEMPT", "ROUTE", "TARGET", "WANT", "GOT", "RESULT", "DETAIL"}}
+	why := x.verbose
 	for _, a := range data.Attempts {
 		result := "ok"
 		if !a.OK {
-			result = "FAIL"
+			result, why = "FAIL", true
 		}
 		rows = append(rows, []string{a.Name, string(a.Route), a.Target, a.Want, a.Got, result, a.Detail})
+	}
+	for i := range rows {
+		if !why {
+			rows[i] = rows[i][:6]
+		}
 	}
 	return x.table(rows)
 }

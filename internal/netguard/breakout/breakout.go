@@ -78,6 +78,9 @@ type Attempt struct {
 // Holds tells whether the attempt ended as it should.
 func (a Attempt) Holds() bool { return !a.Void && a.Wanted == a.Reached }
 
+// Open tells whether the attempt found a way that should be closed.
+func (a Attempt) Open() bool { return !a.Wanted && a.Reached }
+
 // Try makes every attempt, all at once, and gives them in a fixed order.
 func Try(ctx context.Context, o Options) []Attempt {
 	o = o.withDefaults()
