@@ -89,7 +89,7 @@ func (w *watchedWorker) run(ctx context.Context, c worker.Call) (any, error) {
 	defer close(w.ended)
 	<-ctx.Done()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		<-time.After(time.Until(c.Deadline)) // it does not keep to its time
+		<-time.After(time.Until(c.Deadline) + time.Second) // it does not keep to its time
 	}
 	return nil, ctx.Err()
 }
