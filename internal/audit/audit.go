@@ -81,6 +81,7 @@ type Log struct {
 
 	waiting  sync.Mutex
 	requests []*request // guarded by waiting; in the order of their records
+	writing  bool       // guarded by waiting; somebody writes, or was told to
 
 	mu     sync.Mutex
 	chain  *chain // guarded by mu; nil after Close

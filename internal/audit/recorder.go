@@ -16,7 +16,9 @@ type request struct {
 	body []byte
 	// flight is what the record adds to the number of calls in flight.
 	flight int
-	// done and err are guarded by Log.mu.
+	// told is closed when done and err are valid, or else when it is for this request to
+	// write for all. It is nil for one that began with that.
+	told chan struct{}
 	done bool
 	err  error
 }
@@ -71,22 +73,19 @@ func (l *Log) Event(kind string, r Record) error {
 	return l.write(r, 0)
 }
 
-// write returns when the record is in the file. Whoever gets the lock first writes
-// for all who wait by then.
+// write returns when the record is in the file. Who finds nobody writing writes for all who
+// wait by then, and leaves it to the first of those who came meanwhile to go on.
 func (l *Log) write(r Record, flight int) error {
 	body, err := r.body()
 	if err != nil {
 		return refusal(err)
 	}
 	q := &request{body: body, flight: flight}
-	l.waiting.Lock()
-	l.requests = append(l.requests, q)
-	l.waiting.Unlock()
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	if !l.join(q) {
+		<-q.told
+	}
 	if !q.done {
-		l.flush()
+		l.flush(q)
 	}
 	if q.err != nil {
 		return refusal(q.err)
@@ -94,12 +93,46 @@ func (l *Log) write(r Record, flight int) error {
 	return nil
 }
 
-// flush writes all that wait. l.mu is held.
-func (l *Log) flush() {
+// join has a request wait for its turn, and reports whether it is to write at once.
+func (l *Log) join(q *request) bool {
+	l.waiting.Lock()
+	defer l.waiting.Unlock()
+	l.requests = append(l.requests, q)
+	if l.writing {
+		q.told = make(chan struct{})
+		return false
+	}
+	l.writing = true
+	return true
+}
+
+// flush writes all that wait, for the first of them.
+func (l *Log) flush(own *request) {
 	l.waiting.Lock()
 	requests := l.requests
 	l.requests = nil
 	l.waiting.Unlock()
+	l.writeAll(requests)
+	for _, q := range requests {
+		if q != own {
+			close(q.told)
+		}
+	}
+	l.passOn()
+}
+
+// passOn leaves it to the next request to write, if there is one.
+func (l *Log) passOn() {
+	l.waiting.Lock()
+	defer l.waiting.Unlock()
+	if l.writing = len(l.requests) > 0; l.writing {
+		close(l.requests[0].told)
+	}
+}
+
+func (l *Log) writeAll(requests []*request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for len(requests) > 0 {
 		n, err := l.writeSome(requests)
 		for _, q := range requests[:n] {
