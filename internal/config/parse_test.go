@@ -144,15 +144,18 @@ func TestAliasesExpandWithinBounds(t *testing.T) {
 // With a bound of their own nothing counts but what stands behind an alias.
 func TestAliasesMayHaveABoundOfTheirOwn(t *testing.T) {
 	options := config.Options{Aliases: true, Expanded: 6}
-	long := "a: &x [" + strings.Repeat("1, ", maxOfTest) + "]\n"
-	if n, err := config.ParseWith("p.yaml", []byte(long), options); err != nil || len(n.Get("a").Items) != maxOfTest {
+	long := "a: &x [" + strings.Repeat(strings.Repeat("x", 100_000)+", ", 10) + strings.Repeat("1, ", 8_000) + "]\n"
+	if n, err := config.ParseWith("p.yaml", []byte(long), options); err != nil || len(n.Get("a").Items) != 8_010 {
 		t.Errorf("a long document without aliases: %v", err)
 	}
+	if _, err := config.ParseWith("p.yaml", []byte(long), config.Options{Aliases: true}); err == nil {
+		t.Error("it would not have been too much otherwise")
+	}
 	for text, want := range map[string]string{
-		"a: &x [1, 2]\nb: [*x, *x]\n":                                 "",
-		"a: &x [1, 2]\nb: [*x, *x, *x]\n":                             "p.yaml:1:4: its aliases expand to more than 6 values",
-		"a: &x [1, 2]\nb: &y [*x, *x]\nc: *y\n":                       "p.yaml:2:4: its aliases expand to more than 6 values",
-		"a: &x " + strings.Repeat("7", 1<<19) + "\nb: [*x, *x, *x]\n": "p.yaml:1:4: its aliases expand to more than 65536 values, or to over 1048576 bytes of text",
+		"a: &x [1, 2]\nb: [*x, *x]\n":                                         "",
+		"a: &x [1, 2]\nb: [*x, *x, *x]\n":                                     "p.yaml:1:4: its aliases expand to more than 6 values",
+		"a: &x [1, 2]\nb: &y [*x, *x]\nc: *y\n":                               "p.yaml:2:4: its aliases expand to more than 6 values",
+		"a: &x " + strings.Repeat("x", 1<<18) + "\nb: [*x, *x, *x, *x, *x]\n": "p.yaml:1:4: its aliases expand to more than 65536 values, or to over 1048576 bytes of text",
 	} {
 		n, err := config.ParseWith("p.yaml", []byte(text), options)
 		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && (got != want || n != nil) {
@@ -160,8 +163,6 @@ func TestAliasesMayHaveABoundOfTheirOwn(t *testing.T) {
 		}
 	}
 }
-
-const maxOfTest = 100_000
 
 // What a long name or text is repeated by stays small.
 func TestRepetitionIsBounded(t *testing.T) {

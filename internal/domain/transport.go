@@ -78,7 +78,7 @@ func checkPath(escaped string) error {
 		return errors.New("the path has a % that is no escape")
 	}
 	if slices.Contains(strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == '\\' }), "..") {
-		return errors.New("the path holds ..")
+		return errors.New("the path has a .. in it")
 	}
 	return nil
 }

@@ -37,12 +37,6 @@ func (m *marks) add(place int32) {
 	}
 }
 
-func (m *marks) addAll() {
-	if m != nil {
-		m.all = true
-	}
-}
-
 // fresh gives marks for a rule whose failure would leave none; nil where nobody asks.
 func (m *marks) fresh() *marks {
 	if m == nil {

