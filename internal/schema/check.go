@@ -334,17 +334,17 @@ func (c *checker) missing(quiet bool, n int32, keyword, name string) bool {
 
 // member looks at one member of an object.
 func (c *checker) member(r *rule, at int32, quiet bool, seen *marks) bool {
-	n := &c.tree.nodes[at]
+	name := c.tree.name(at)
 	ok, known := true, false
-	if r.names != nil && !c.fitsName(r.names, n.name) {
+	if r.names != nil && !c.fitsName(r.names, name) {
 		ok = c.fail(quiet, at, "propertyNames", sayName)
 	}
-	if own, found := r.properties[string(n.name)]; found {
+	if own, found := r.properties[string(name)]; found {
 		known = true
 		ok = c.fits(own, at, quiet, nil) && ok
 	}
 	for _, p := range r.patterns {
-		if c.matches(p.name, n.name) {
+		if c.matches(p.name, name) {
 			known = true
 			ok = c.fits(p.rule, at, quiet, nil) && ok
 		}
@@ -354,7 +354,7 @@ func (c *checker) member(r *rule, at int32, quiet bool, seen *marks) bool {
 		ok = c.fits(r.additional, at, quiet, nil) && ok
 	}
 	if known {
-		seen.add(n.place)
+		seen.add(c.tree.nodes[at].place)
 	}
 	return ok
 }

@@ -223,6 +223,7 @@ func TestChecksAreBounded(t *testing.T) {
 		"doubling":          {doubling, `"x"`},
 		"doubling in anyOf": {strings.ReplaceAll(doubling, "allOf", "anyOf"), `1`},
 		"many patterns":     {`{"items": {"patternProperties": {` + manyPatterns(2000) + `}}}`, text},
+		"many values":       {`{}`, "[" + strings.Repeat("1,", maxValues) + "1]"},
 		"many constants":    {`{"items": {"enum": [` + strings.TrimSuffix(strings.Repeat(`{"a": [2]},`, 2000), ",") + `]}}`, text},
 	} {
 		began := time.Now()

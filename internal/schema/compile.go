@@ -53,7 +53,7 @@ func (c *compiling) object() {
 		}
 	}
 	for at := c.node + 1; at < t.nodes[c.node].past; at = t.nodes[at].past {
-		c.keyword(string(t.nodes[at].name), at)
+		c.keyword(string(t.name(at)), at)
 	}
 	if c.rule.when == nil {
 		c.rule.then, c.rule.otherwise = nil, nil
@@ -181,7 +181,7 @@ func (c *compiling) named(name string, at int32) {
 	r, t := c.rule, c.doc.tree
 	each := func(do func(name string, at int32)) {
 		for i := at + 1; i < t.nodes[at].past; i = t.nodes[i].past {
-			do(string(t.nodes[i].name), i)
+			do(string(t.name(i)), i)
 		}
 	}
 	switch name {

@@ -53,7 +53,7 @@ func equalMembers(a *tree, i int32, b *tree, j int32) bool {
 	if b.nodes[j].count > fewMembers {
 		byName := make(map[string]int32, b.nodes[j].count)
 		for at := j + 1; at < b.nodes[j].past; at = b.nodes[at].past {
-			byName[string(b.nodes[at].name)] = at
+			byName[string(b.name(at))] = at
 		}
 		find = func(name []byte) int32 {
 			if at, ok := byName[string(name)]; ok {
@@ -63,7 +63,7 @@ func equalMembers(a *tree, i int32, b *tree, j int32) bool {
 		}
 	}
 	for at := i + 1; at < a.nodes[i].past; at = a.nodes[at].past {
-		other := find(a.nodes[at].name)
+		other := find(a.name(at))
 		if other == none || !equal(a, at, b, other) {
 			return false
 		}
@@ -95,7 +95,7 @@ func hash(t *tree, n int32) uint64 {
 		var sum uint64 // in any order
 		for i := n + 1; i < at.past; i = t.nodes[i].past {
 			member := binary.BigEndian.AppendUint64(nil, hash(t, i))
-			sum += maphash.Bytes(seed(), append(member, t.nodes[i].name...))
+			sum += maphash.Bytes(seed(), append(member, t.name(i)...))
 		}
 		b = binary.BigEndian.AppendUint64(b, sum)
 	}

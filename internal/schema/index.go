@@ -40,7 +40,7 @@ func (f *Folder) index(doc *document, n int32, in *resource) {
 func (f *Folder) eachSchema(doc *document, keyword int32, do func(int32)) {
 	t := doc.tree
 	n := &t.nodes[keyword]
-	shape := doc.draft.shapeOf(string(n.name))
+	shape := doc.draft.shapeOf(string(t.name(keyword)))
 	if shape == someSchema {
 		shape = oneSchema
 		if n.kind == array {

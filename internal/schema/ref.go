@@ -118,7 +118,7 @@ func (d *document) indexed(n int32) map[string]int32 {
 	t := d.tree
 	index := make(map[string]int32, t.nodes[n].count)
 	for at := n + 1; at < t.nodes[n].past; at = t.nodes[at].past {
-		index[string(t.nodes[at].name)] = at
+		index[string(t.name(at))] = at
 	}
 	if d.members == nil {
 		d.members = map[int32]map[string]int32{}

@@ -43,8 +43,10 @@ func (s *Schema) Check(text json.RawMessage) []Violation {
 	}
 	t := spare.Get().(*tree)
 	defer t.release()
-	t.parse(text)
 	var list []Violation
+	if !t.parse(text) {
+		return append(list, Violation{Message: sayTooLarge})
+	}
 	for _, v := range s.violations(t) {
 		list = append(list, Violation{t.pointer(v.node), v.keyword, v.message})
 	}

@@ -50,13 +50,16 @@ func (s *Schema) violations(t *tree) []violation {
 	c := checker{tree: t, steps: baseSteps + stepsEach*len(t.nodes)}
 	fits := c.fits(s.root, 0, false, nil)
 	if c.steps < 0 {
-		return []violation{{0, "", "is too large to be held to its schema"}}
+		return []violation{{0, "", sayTooLarge}}
 	}
 	if fits {
 		return nil
 	}
 	return c.sink.found
 }
+
+// sayTooLarge is said of a text that takes more than anybody has time or memory for.
+const sayTooLarge = "is too large to be held to its schema"
 
 // maxSaid bounds what of a schema a message repeats.
 const maxSaid = 128

@@ -23,8 +23,9 @@ const (
 // A node is one value of a tree. Nodes stand in the order of the text: what is inside one
 // follows it directly, up to the node at past.
 type node struct {
-	kind    kind
-	escaped bool // a text with a backslash in it
+	kind kind
+	// escaped is set for a text with a backslash in it, and oddName for such a name.
+	escaped, oddName bool
 	// The value is text[from:to] of the tree.
 	from, to int32
 	past     int32
@@ -33,8 +34,8 @@ type node struct {
 	parent, place int32
 	// count is how many values an array or object has.
 	count int32
-	// name is that of a member, as it reads.
-	name []byte
+	// The name of a member is text[nameFrom:nameTo], with its quotes.
+	nameFrom, nameTo int32
 }
 
 const none = -1
@@ -46,6 +47,9 @@ type tree struct {
 	at    int // of what is read next, while it is taken apart
 }
 
+// maxValues is how many values are taken apart: they take many times the memory of their text.
+const maxValues = 1 << 19
+
 // spare are trees whose memory can be used again.
 var spare = sync.Pool{New: func() any { return new(tree) }}
 
@@ -56,24 +60,28 @@ func parse(checked []byte) *tree {
 	return t
 }
 
-func (t *tree) parse(checked []byte) {
+// parse reports whether that could be done: there may be too many values in the text.
+func (t *tree) parse(checked []byte) bool {
 	t.text, t.at, t.nodes = checked, 0, t.nodes[:0]
 	t.skip()
-	t.value(none, 0, nil)
+	return t.value(node{parent: none})
 }
 
 // release gives the memory of a tree back; nothing of it is used any more.
 func (t *tree) release() {
 	if cap(t.nodes) <= 1<<12 {
 		t.text = nil
-		clear(t.nodes)
 		spare.Put(t)
 	}
 }
 
-func (t *tree) value(parent, place int32, name []byte) {
+// value reads one value, of which n says where it belongs.
+func (t *tree) value(n node) bool {
 	self := int32(len(t.nodes))
-	n := node{from: int32(t.at), parent: parent, place: place, name: name}
+	if self == maxValues {
+		return false
+	}
+	n.from = int32(t.at)
 	switch t.text[t.at] {
 	case '{':
 		n.kind = object
@@ -98,37 +106,35 @@ func (t *tree) value(parent, place int32, name []byte) {
 	}
 	n.to, n.past = int32(t.at), self+1
 	t.nodes = append(t.nodes, n)
-	if n.kind >= array {
-		count := t.inside(self, n.kind)
-		n := &t.nodes[self]
-		n.to, n.past, n.count = int32(t.at), int32(len(t.nodes)), count
-	}
+	return n.kind < array || t.inside(self, n.kind)
 }
 
 // inside reads the values of an array or object.
-func (t *tree) inside(self int32, k kind) (count int32) {
+func (t *tree) inside(self int32, k kind) bool {
 	t.at++
-	for {
+	for n := (node{parent: self}); ; n.place++ {
 		t.skip()
 		switch t.text[t.at] {
 		case ']', '}':
 			t.at++
-			return count
+			whole := &t.nodes[self]
+			whole.to, whole.past, whole.count = int32(t.at), int32(len(t.nodes)), n.place
+			return true
 		case ',':
 			t.at++
 			t.skip()
 		}
-		var name []byte
 		if k == object {
-			from := t.at
-			escaped := t.passText()
-			name = t.decode(from, t.at, escaped)
+			n.nameFrom = int32(t.at)
+			n.oddName = t.passText()
+			n.nameTo = int32(t.at)
 			t.skip()
 			t.at++ // the colon
 			t.skip()
 		}
-		t.value(self, count, name)
-		count++
+		if !t.value(n) {
+			return false
+		}
 	}
 }
 
@@ -172,6 +178,15 @@ func (t *tree) decode(from, to int, escaped bool) []byte {
 // raw gives a value as it was written.
 func (t *tree) raw(n int32) []byte { return t.text[t.nodes[n].from:t.nodes[n].to] }
 
+// name gives the name of a member as it reads; it is empty for other values.
+func (t *tree) name(n int32) []byte {
+	at := &t.nodes[n]
+	if at.nameTo == 0 {
+		return nil
+	}
+	return t.decode(int(at.nameFrom), int(at.nameTo), at.oddName)
+}
+
 // says gives what a text says.
 func (t *tree) says(n int32) []byte {
 	at := &t.nodes[n]
@@ -184,7 +199,7 @@ func (t *tree) member(n int32, name string) int32 {
 		return none
 	}
 	for at := n + 1; at < t.nodes[n].past; at = t.nodes[at].past {
-		if string(t.nodes[at].name) == name {
+		if string(t.name(at)) == name {
 			return at
 		}
 	}
@@ -233,7 +248,7 @@ func (t *tree) token(n int32) []byte {
 	if t.nodes[at.parent].kind == array {
 		return appendInt(nil, int(at.place))
 	}
-	return escapeToken(at.name)
+	return escapeToken(t.name(n))
 }
 
 func escapeToken(name []byte) []byte {
