@@ -98,6 +98,7 @@ func TestMetrics(t *testing.T) {
 	b.answers(`{}`)
 	b.run(`{"input":{}}`)
 	b.run(`{"input":[]}`)
+	b.run(`{"input":{},"dry_run":true}`)
 	b.send("POST", "/v1/tools/made-up:run", `{}`)
 	b.OnRun = func(context.Context, durward.Call) (durward.Result, error) {
 		return durward.Result{Failed: true, Output: json.RawMessage(`{"code":"MADE_UP"}`)}, nil

@@ -17,7 +17,9 @@ import (
 // answered it has the sizes alone, unless the policies ask for more.
 func (d *Door) log(u *run, q request, e ending) {
 	took := time.Since(u.began)
-	d.Shared.Metrics.count(d.tallyOf(u.tool), took, e)
+	if !q.dryRun {
+		d.Shared.Metrics.count(d.tallyOf(u.tool), took, e)
+	}
 	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(
 		attrs,
@@ -26,6 +28,9 @@ func (d *Door) log(u *run, q request, e ending) {
 		slog.Int64("queue_ms", e.queued.Milliseconds()), slog.Int64("worker_ms", e.taken.Milliseconds()),
 		slog.Int("request_bytes", q.bytes), slog.Int("response_bytes", len(e.body)),
 	)
+	if q.dryRun {
+		attrs = append(attrs, slog.Bool("dry_run", true))
+	}
 	if e.replayed {
 		attrs = append(attrs, slog.Bool("replayed", true))
 	}
