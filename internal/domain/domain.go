@@ -15,12 +15,16 @@
 package domain
 
 import (
+	"errors"
 	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/netguard"
 	"github.com/durward/durward/internal/schema"
 )
+
+// ErrUnsent is behind the error of a call of which no byte was sent to its worker.
+var ErrUnsent = errors.New("nothing was sent to the worker")
 
 // A Domain is a domain package that was read without a mistake. It is not changed any more.
 type Domain struct {

@@ -104,7 +104,7 @@ func hash(t *tree, n int32) uint64 {
 
 // twice finds two values of an array that are the same, the first that is a repetition.
 func twice(t *tree, n int32) (first, second int32, found bool) {
-	seen := make(map[uint64][]int32, t.nodes[n].count)
+	seen := make(map[uint64][]int32) // most repetitions stand near the beginning
 	for i := n + 1; i < t.nodes[n].past; i = t.nodes[i].past {
 		h := hash(t, i)
 		for _, j := range seen[h] {

@@ -34,12 +34,22 @@ type Violation struct {
 	Message string `json:"message"`
 }
 
+// largeText is the size in bytes from which on texts are checked two at a time: what is made
+// of one takes many times its memory.
+const largeText = 16 << 10
+
+var large = make(chan struct{}, 2)
+
 // Check gives what does not fit, in the order of the text, and no more than 20 of it; nil
 // where all fits. The text is one that was checked to be strict JSON. Everything fits no schema
 // that is nil.
 func (s *Schema) Check(text json.RawMessage) []Violation {
 	if s == nil {
 		return nil
+	}
+	if len(text) > largeText {
+		large <- struct{}{}
+		defer func() { <-large }()
 	}
 	t := spare.Get().(*tree)
 	defer t.release()

@@ -202,7 +202,7 @@ func malformedQuery(what string) error {
 func (a ask) page(found []entry) (page []entry, next string) {
 	from := min(a.from, len(found))
 	to := len(found)
-	if a.limit > 0 && from+a.limit < to {
+	if a.limit > 0 && a.limit < to-from {
 		to = from + a.limit
 		next = strconv.Itoa(to)
 	}

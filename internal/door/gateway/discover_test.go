@@ -21,17 +21,18 @@ func TestToolsAreListed(t *testing.T) {
 	const two = `{"tool_id":"a.b","display_name":"a.b","description":"","kind":"service_worker","capabilities":["page"],"timeout_sec":1.5,` +
 		`"egress_allowlist":[],"transport_type":"http","transport_endpoint":"/go","input_schema_ref":null,"output_schema_ref":null}`
 	for path, want := range map[string]string{
-		"/v1/tools":                       `{"domain_id":"example","version":"0.10","tools":[` + one + "," + two + `]}`,
-		"/v1/tools?format=list":           "[" + one + "," + two + "]",
-		"/v1/tools?format=list&q=page":    "[" + two + "," + one + "]",
-		"/v1/tools?format=list&q=PAGE+a.": "[" + two + "]",
-		"/v1/tools?format=list&q=nothing": "[]",
-		"/v1/tools?limit=1":               `{"domain_id":"example","version":"0.10","tools":[` + one + `],"next_cursor":"1"}`,
-		"/v1/tools?limit=1&cursor=1":      `{"domain_id":"example","version":"0.10","tools":[` + two + `]}`,
-		"/v1/tools?format=list&cursor=9":  "[]",
-		"/v1/tools/c":                     one,
-		"/v1/domain":                      `{"domain_id":"example","version":"0.10"}`,
-		"/healthz":                        `{"ok":true}`,
+		"/v1/tools":                                                `{"domain_id":"example","version":"0.10","tools":[` + one + "," + two + `]}`,
+		"/v1/tools?format=list":                                    "[" + one + "," + two + "]",
+		"/v1/tools?format=list&q=page":                             "[" + two + "," + one + "]",
+		"/v1/tools?format=list&q=PAGE+a.":                          "[" + two + "]",
+		"/v1/tools?format=list&q=nothing":                          "[]",
+		"/v1/tools?limit=1":                                        `{"domain_id":"example","version":"0.10","tools":[` + one + `],"next_cursor":"1"}`,
+		"/v1/tools?limit=1&cursor=1":                               `{"domain_id":"example","version":"0.10","tools":[` + two + `]}`,
+		"/v1/tools?format=list&cursor=9":                           "[]",
+		"/v1/tools?format=list&cursor=1&limit=9223372036854775807": "[" + two + "]",
+		"/v1/tools/c":                                              one,
+		"/v1/domain":                                               `{"domain_id":"example","version":"0.10"}`,
+		"/healthz":                                                 `{"ok":true}`,
 	} {
 		if a := b.send("GET", path, ""); a.status != 200 || a.body != want+"\n" {
 			t.Errorf("%s: %d %s", path, a.status, a.body)

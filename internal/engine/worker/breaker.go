@@ -30,13 +30,15 @@ type breaker struct {
 	mu       sync.Mutex
 	failures int       // guarded by mu; in a row
 	until    time.Time // guarded by mu; with mostFailures or more, nobody goes through before
-	probing  bool      // guarded by mu; somebody tries the worker
+	// probe is when somebody last went through to try the worker; zero when nobody does.
+	probe time.Time // guarded by mu
 }
 
 // A pass is one attempt that was let through. Whoever has one leaves.
 type pass struct {
 	breaker *breaker
-	probe   bool
+	// probe is when it began to try the worker; zero for any other attempt.
+	probe time.Time
 }
 
 // enter lets an attempt through, or refuses it with reason CircuitOpen.
@@ -46,11 +48,11 @@ func (b *breaker) enter(now time.Time) (pass, error) {
 	switch {
 	case b.failures < mostFailures:
 		return pass{breaker: b}, nil
-	case b.probing || now.Before(b.until):
-		return pass{}, circuitOpen(b.until.Sub(now))
+	case b.refuses(now):
+		return pass{}, circuitOpen(b.opens().Sub(now))
 	}
-	b.probing = true
-	return pass{b, true}, nil
+	b.probe = now
+	return pass{b, now}, nil
 }
 
 // leave tells what came of the attempt.
@@ -58,14 +60,15 @@ func (p pass) leave(now time.Time, s sign) {
 	b := p.breaker
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p.probe {
-		b.probing = false
+	probes := !p.probe.IsZero()
+	if probes && b.probe.Equal(p.probe) {
+		b.probe = time.Time{}
 	}
 	switch s {
 	case healthy:
 		b.failures = 0
 	case ill:
-		if b.failures++; p.probe || b.failures == mostFailures {
+		if b.failures++; probes || b.failures == mostFailures {
 			b.until = now.Add(openTime)
 		}
 	}
@@ -75,7 +78,22 @@ func (p pass) leave(now time.Time, s sign) {
 func (b *breaker) isOpen(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.failures >= mostFailures && now.Before(b.until)
+	return b.failures >= mostFailures && b.refuses(now)
+}
+
+// refuses tells whether an open circuit keeps the next one out: it has only just been opened,
+// or somebody tries the worker. One who takes long to find out keeps nobody out for longer
+// than the circuit is open. The caller holds mu.
+func (b *breaker) refuses(now time.Time) bool {
+	return now.Before(b.until) || !b.probe.IsZero() && now.Before(b.probe.Add(openTime))
+}
+
+// opens tells when the next one may try. The caller holds mu.
+func (b *breaker) opens() time.Time {
+	if next := b.probe.Add(openTime); !b.probe.IsZero() && next.After(b.until) {
+		return next
+	}
+	return b.until
 }
 
 // circuitOpen says in Detail.Limit after how many seconds it makes sense to come back.

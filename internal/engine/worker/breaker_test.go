@@ -86,17 +86,37 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 	enters(t, b, 10*time.Second, true)
-	_, err := b.enter(start.Add(time.Hour))
-	if got := durward.DetailOf(err).Limit; got != 1 {
+	_, err := b.enter(start.Add(12 * time.Second))
+	if got := durward.DetailOf(err).Limit; got != 8 {
 		t.Errorf("while it is tried: %d", got)
 	}
 }
 
+// A try that takes long keeps the next one away for no longer than the circuit was open, and
+// what comes of it in the end counts.
+func TestBreakerAndALongProbe(t *testing.T) {
+	b := &breaker{}
+	fails(t, b, 5, 0)
+	long := enters(t, b, 10*time.Second, true)
+	enters(t, b, 19*time.Second, false)
+	if !b.isOpen(start.Add(19 * time.Second)) {
+		t.Error("while it is tried it counts as closed")
+	}
+	second := enters(t, b, 20*time.Second, true)
+	enters(t, b, 21*time.Second, false)
+	long.leave(start.Add(22*time.Second), unknown)
+	enters(t, b, 22*time.Second, false) // the second one still tries
+	second.leave(start.Add(23*time.Second), healthy)
+	for range 3 {
+		enters(t, b, 23*time.Second, true)
+	}
+}
+
 // Whatever happens in whatever order, nobody waits for a worker that answers, and one that
-// does not is tried by one call at a time.
+// does not is tried by one call at a time, or by another one when that takes too long.
 func TestBreakerProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, now, probes := &breaker{}, start, 0
+		b, now := &breaker{}, start
 		var running []pass
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			switch rapid.IntRange(0, 2).Draw(t, "step") {
@@ -105,12 +125,15 @@ func TestBreakerProperties(t *testing.T) {
 			case 1:
 				if p, err := b.enter(now); err == nil {
 					running = append(running, p)
-					if p.probe {
-						probes++
+				}
+				young := 0
+				for _, p := range running {
+					if !p.probe.IsZero() && now.Before(p.probe.Add(openTime)) {
+						young++
 					}
 				}
-				if probes > 1 {
-					t.Fatalf("%d try the worker at once", probes)
+				if young > 1 {
+					t.Fatalf("%d try the worker at once", young)
 				}
 			case 2:
 				if len(running) == 0 {
@@ -118,9 +141,6 @@ func TestBreakerProperties(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(running)-1).Draw(t, "which")
 				s := sign(rapid.IntRange(int(unknown), int(ill)).Draw(t, "sign"))
-				if running[i].probe {
-					probes--
-				}
 				running[i].leave(now, s)
 				running = append(running[:i], running[i+1:]...)
 				if s != healthy {

@@ -82,7 +82,7 @@ func (c *conn) roundTrip(request []byte, limit int64) (reply, error) {
 	}
 	n, err := c.wire.Write(request)
 	if err != nil && n == 0 {
-		return reply{}, unreachable(unsent{err})
+		return reply{}, unreachable(unsent(err))
 	}
 	return c.receive(limit) // a worker may have answered before it stopped to listen
 }
@@ -103,7 +103,7 @@ func (c *conn) roundTripBoth(request []byte, limit int64) (reply, error) {
 	_ = c.raw.SetWriteDeadline(time.Time{})
 	c.reusable = c.reusable && failed == nil
 	if err != nil && failed != nil && n == 0 {
-		return reply{}, unreachable(unsent{failed})
+		return reply{}, unreachable(unsent(failed))
 	}
 	return answer, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/domain"
 )
 
 // failure makes an error whose details tell a caller no more than its reason, and what is in
@@ -19,16 +20,11 @@ func failure(reason durward.Reason, retry bool, err error, more map[string]any) 
 }
 
 // unsent marks the cause of a call that has not reached its worker.
-type unsent struct{ error }
+func unsent(err error) error { return errors.Join(domain.ErrUnsent, err) }
 
-func (u unsent) Unwrap() error { return u.error }
-
+// isUnsent tells of a call that can be sent again: the worker could not be reached.
 func isUnsent(err error) bool {
-	if durward.ReasonOf(err) != durward.WorkerUnreachable {
-		return false
-	}
-	var u unsent
-	return errors.As(err, &u)
+	return durward.ReasonOf(err) == durward.WorkerUnreachable && errors.Is(err, domain.ErrUnsent)
 }
 
 // unreachable says that the worker gave no whole reply.
@@ -38,13 +34,13 @@ func unreachable(err error) error { return failure(durward.WorkerUnreachable, tr
 func undialled(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return durward.Ended(ctx, op)
+		return unsent(durward.Ended(ctx, op))
 	case durward.ReasonOf(err) == durward.AddressRefused:
-		e := failure(durward.AddressRefused, false, err, nil)
+		e := failure(durward.AddressRefused, false, unsent(err), nil)
 		e.Hint = "name a worker at an address that is neither link-local nor a metadata service's"
 		return e
 	}
-	return unreachable(unsent{err})
+	return unreachable(unsent(err))
 }
 
 // nonStandard says that a reply of that status is no envelope; the status is 0 where the

@@ -79,7 +79,11 @@ func (p *prepared) attempt(ctx context.Context, blame bool) attempt {
 	if err != nil {
 		return attempt{err: err}
 	}
-	return p.conclude(e)
+	a := p.conclude(e)
+	if ctx.Err() != nil { // a large output takes long to be checked
+		return attempt{err: durward.Ended(ctx, op)}
+	}
+	return a
 }
 
 // conclude makes a result of what the worker said.

@@ -59,9 +59,9 @@ func late(ctx context.Context) error {
 	end, ok := ctx.Deadline()
 	switch {
 	case ctx.Err() != nil:
-		return durward.Ended(ctx, op)
+		return unsent(durward.Ended(ctx, op))
 	case ok && time.Until(end) < leastTime:
-		return &durward.Error{Reason: durward.DeadlineExceeded, Op: op, Retry: true, Err: context.DeadlineExceeded}
+		return &durward.Error{Reason: durward.DeadlineExceeded, Op: op, Retry: true, Err: unsent(context.DeadlineExceeded)}
 	}
 	return nil
 }
