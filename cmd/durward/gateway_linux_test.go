@@ -344,7 +344,6 @@ func TestGatewayBootsWithABrokenPackage(t *testing.T) {
 		}
 	}
 	h.run("t", `{}`).want(t, 500, "INTERNAL", false, h.send("GET", "/healthz", "").Error.Details["reason"])
-	h.write("manifest.yaml", oneTool(url))
 	reload := func(text string, times int) {
 		t.Helper()
 		if err := h.cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -352,6 +351,14 @@ func TestGatewayBootsWithABrokenPackage(t *testing.T) {
 		}
 		h.waitFor(text, times)
 	}
+	h.write("manifest.yaml", oneTool(url, "transport: 5"))
+	reload("still not served", 1)
+	if a := h.send("GET", "/healthz", ""); a.status != 500 || !strings.Contains(a.body, "manifest.yaml:6: ") {
+		t.Error(a.body)
+	}
+	h.write("manifest.yaml", manifestOf("  - tool_id: t\n    transport: {type: http, base_url: \"http://x\", auth: {type: bearer, env: NOT_THERE}}\n"))
+	reload("NOT_THERE is not set", 1)
+	h.write("manifest.yaml", oneTool(url))
 	reload("loaded again", 1)
 	if a := h.run("t", `{}`); a.status != 200 {
 		t.Error(a.body)
@@ -443,7 +450,9 @@ func TestGatewayAsksForAToken(t *testing.T) {
 	h := keepHouse(t, oneTool(url), "", nil, "DURWARD_TOKEN_FILE="+file)
 	h.run("t", `{}`).want(t, 401, "UNAUTHENTICATED", false, nil)
 	h.run("t", `{}`, "Authorization", "Bearer wrong").want(t, 401, "UNAUTHENTICATED", false, nil)
-	h.send("GET", "/metrics", "").want(t, 401, "UNAUTHENTICATED", false, nil)
+	for _, path := range []string{"/metrics", "/readyz", "/v1/tools"} {
+		h.send("GET", path, "").want(t, 401, "UNAUTHENTICATED", false, nil)
+	}
 	if a := h.run("t", `{}`, "Authorization", "Bearer s3cret"); a.status != 200 {
 		t.Error(a.body)
 	}

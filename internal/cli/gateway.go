@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -41,6 +43,9 @@ type gatewayServing struct {
 	allowRemote bool
 	allowHost   []string
 	files       *manifest.Options
+
+	// given reports whether a flag was.
+	given func(flag string) bool
 }
 
 func (p *program) gatewayCommand() *cobra.Command {
@@ -56,7 +61,10 @@ show the token in that file.`,
   DOMAIN_ID=example_domain durward gateway --port 0
   durward gateway validate`,
 		Args: unknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			x.given = cmd.Flags().Changed
+			return x.run(cmd.Context())
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -76,6 +84,9 @@ func (x *gatewayServing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := x.address(); err != nil {
+		return err
+	}
 	l, err := httpedge.Listen(ctx, httpedge.Address{
 		Host: x.host, Port: x.port, Authenticated: rules.Authenticate != nil, AllowRemote: x.allowRemote,
 	})
@@ -87,6 +98,25 @@ func (x *gatewayServing) run(ctx context.Context) error {
 		return errors.Join(err, l.Close())
 	}
 	return g.serve(ctx, l)
+}
+
+// address takes the place to listen from the variable, where no flag says it.
+func (x *gatewayServing) address() error {
+	text := x.env[varListen]
+	if text == "" {
+		return nil
+	}
+	at, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return usageError("write it as 127.0.0.1:8000 or [::1]:8000", "%s: %w", varListen, err)
+	}
+	if !x.given("host") {
+		x.host = at.Addr().String()
+	}
+	if !x.given("port") {
+		x.port = int(at.Port())
+	}
+	return nil
 }
 
 // rules say which requests are looked at. Where the gateway is reached by names that it
@@ -150,6 +180,9 @@ func (g *gatewayServer) load() (*gateway.Door, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := g.checkSecrets(d); err != nil {
+		return nil, err
+	}
 	runtime, err := core.New(core.Options{
 		Source: manifest.New(d), Policy: domain.NewPolicy(d), Recorder: g.log, Engines: map[string]core.Engine{worker.Name: g.engine},
 		MaxConcurrent: d.Policies.MaxInflight, MaxQueue: queueOf(d.Policies.MaxQueue), QueueTime: d.Policies.QueueTimeout,
@@ -165,6 +198,17 @@ func (g *gatewayServer) load() (*gateway.Door, error) {
 		g.level.Set(gatewayLevels[d.Policies.LogLevel])
 	}
 	return door, err
+}
+
+// checkSecrets finds the tokens that workers want to be shown and that nobody gave.
+func (g *gatewayServer) checkSecrets(d *domain.Domain) error {
+	var missing config.Problems
+	for _, t := range d.Tools {
+		if name := t.Transport.TokenEnv; name != "" && g.env[name] == "" {
+			missing.Add(t.Where, "%s.transport.auth.env: the variable %s is not set", t.Place, name)
+		}
+	}
+	return missing.Err()
 }
 
 // queueOf gives what the core calls a queue of that length: its zero is a default.
@@ -197,7 +241,7 @@ func (g *gatewayServer) serve(ctx context.Context, l net.Listener) error {
 	signal.Notify(again, syscall.SIGHUP)
 	defer signal.Stop(again)
 	server := httpedge.New(g.now, httpedge.Options{
-		Grace: gatewayGrace, BodyBytes: gatewayBody, WriteError: gateway.WriteError, Logger: g.logger,
+		Grace: gatewayGrace, BodyBytes: gatewayBody, WriteError: g.refuse, Logger: g.logger,
 	})
 	fmt.Fprintln(g.stderr, httpedge.StartLine(l.Addr()))
 	g.told.release()
@@ -215,17 +259,33 @@ func (g *gatewayServer) serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
+// refuse answers what comes when the gateway is about to end.
+func (g *gatewayServer) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	g.now.current().(*gateway.Door).Refuse(w, r, err)
+}
+
 // reload serves the domain package as it is now. After any mistake the one before goes on.
 func (g *gatewayServer) reload() {
 	next, err := g.load()
+	if err != nil && g.now.current().(*gateway.Door).Broken != nil {
+		g.logger.Error("the domain package is still not served", "error", err.Error())
+		if next, err = g.broken(err); err == nil { // it says what is wrong now
+			g.replace(next)
+			return
+		}
+	}
 	if err != nil {
 		g.shared.SetReloadError(err.Error())
 		g.logger.Error("the domain package stays as it was", "error", err.Error())
 		return
 	}
 	g.shared.SetReloadError("")
-	g.now.replace(next, func(err error) { g.logger.Error("the old domain package did not close", "error", err.Error()) })
+	g.replace(next)
 	g.logger.Info("the domain package was loaded again")
+}
+
+func (g *gatewayServer) replace(next *gateway.Door) {
+	g.now.replace(next, func(err error) { g.logger.Error("the old domain package did not close", "error", err.Error()) })
 }
 
 func (g *gatewayServer) close() error {

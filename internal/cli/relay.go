@@ -43,6 +43,13 @@ func (r *relay) enter() *shift {
 	return r.now
 }
 
+// current gives the handler of the moment.
+func (r *relay) current() handler {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now.handler
+}
+
 // replace lets next answer from now on. It does not wait; failed is told when the old
 // handler cannot be closed.
 func (r *relay) replace(next handler, failed func(error)) {

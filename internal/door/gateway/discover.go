@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -37,7 +39,7 @@ type listing struct {
 }
 
 func list(d *domain.Domain) listing {
-	l := listing{id: d.ID, version: d.Version, tag: `"` + d.CatalogHash + `"`, entries: []entry{}}
+	l := listing{id: d.ID, version: d.Version, entries: []entry{}}
 	for _, t := range d.Tools {
 		e := entry{
 			ToolID: t.ID, DisplayName: t.DisplayName, Description: t.Description, Kind: t.Kind,
@@ -53,6 +55,8 @@ func list(d *domain.Domain) listing {
 		}
 		l.entries = append(l.entries, e)
 	}
+	// The time of a tool may be that of the policies.
+	l.tag = fmt.Sprintf(`"sha256:%x"`, sha256.Sum256(append(text(l.entries), d.CatalogHash...)))
 	return l
 }
 

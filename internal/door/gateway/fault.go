@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/httpedge"
@@ -131,10 +132,10 @@ func detailsOf(err error, f fault) map[string]any {
 // WriteError answers with an error that came before there was a call. It is for servers, too,
 // that refuse a request before the handler sees it.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	u := runOf(r)
-	u.tell(w.Header())
-	f := failureOf(err)
 	h := w.Header()
+	u := answeredRun(h, r)
+	u.tell(h)
+	f := failureOf(err)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	if f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable {
@@ -155,12 +156,28 @@ func retryAfter(err error) string {
 	return strconv.FormatInt(seconds, 10)
 }
 
-// writeError answers and logs what is no run of a tool.
+// Refuse answers a request that a server refuses before the door sees it, and tells the log.
+func (d *Door) Refuse(w http.ResponseWriter, r *http.Request, err error) { d.writeError(w, r, err) }
+
+// writeError answers what never became a run, and tells the log. That a run was asked for
+// counts among the runs.
 func (d *Door) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	f := failureOf(err)
 	u := runOf(r)
+	if u.isRun {
+		e := u.failed(err, durward.Result{}, nil)
+		d.Shared.Metrics.count(d.tallyOf(u.tool), time.Since(u.began), e)
+	}
 	d.Logger.Log(r.Context(), durward.KindOf(err).LogLevel(), "refused",
-		"trace_id", u.traceName(), "tool_run_id", u.id, "method", r.Method, "path", r.URL.EscapedPath(), "http_status", f.status, "code", f.code,
+		"trace_id", u.traceName(), "tool_run_id", u.id, "tool_id", u.tool, "method", r.Method, "path", clip(r.URL.EscapedPath()), "http_status", f.status, "code", f.code,
 		"caller", httpedge.CallerOf(r.Context()).Name)
 	WriteError(w, r, err)
+}
+
+// clip shortens a path for the log.
+func clip(path string) string {
+	if len(path) > longestTool {
+		return path[:longestTool] + "…"
+	}
+	return path
 }

@@ -72,6 +72,7 @@ func (e *LoadError) Error() string { return e.Message }
 type Door struct {
 	Options
 	guarded http.Handler
+	room    *room
 	tools   map[durward.ToolID]*domain.Tool
 	tallies map[durward.ToolID]*tally // the empty name stands for all that are unknown
 	listing listing
@@ -86,17 +87,17 @@ func New(o Options) (*Door, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Door{Options: o, tools: map[durward.ToolID]*domain.Tool{}, tallies: map[durward.ToolID]*tally{}}
+	d := &Door{Options: o, room: newRoom(o.Domain), tools: map[durward.ToolID]*domain.Tool{}, tallies: map[durward.ToolID]*tally{}}
+	d.tallies[""] = o.Shared.Metrics.tally("")
 	if o.Domain != nil {
-		d.tallies[""] = o.Shared.Metrics.tally("")
 		for _, t := range o.Domain.Tools {
 			d.tools[t.ID], d.tallies[t.ID] = t, o.Shared.Metrics.tally(string(t.ID))
 		}
 		d.listing = list(o.Domain)
 		o.Shared.Metrics.runtime.Store(o.Runtime)
 	}
-	o.Rules.WriteError = WriteError
-	o.Rules.Open = append(o.Rules.Open, pathHealth, pathReady)
+	o.Rules.WriteError = d.writeError
+	o.Rules.Open = append(o.Rules.Open, pathHealth)
 	guard, err := httpedge.NewGuard(o.Rules)
 	if err != nil {
 		return nil, err
@@ -126,13 +127,18 @@ type run struct {
 	trace   durward.TraceContext
 	traceID string // empty where it is that of trace
 	began   time.Time
-	tool    durward.ToolID
+	// tool is what the path names, and isRun whether it is to be run.
+	tool  durward.ToolID
+	isRun bool
+	// read is when the body had been read; the time of the call begins there.
+	read time.Time
 }
 
 type runKey struct{}
 
 func newRun(r *http.Request) *run {
 	u := &run{id: core.NewCallID(), trace: httpedge.TraceOf(r), began: time.Now()}
+	u.tool, u.isRun = toolOf(r)
 	if u.trace.IsZero() {
 		u.trace, u.traceID = core.NewTrace(), httpedge.ClientID(r, headerTrace)
 	}
@@ -151,6 +157,15 @@ const (
 	headerTrace = "X-Trace-Id"
 	headerRun   = "X-Tool-Run-Id"
 )
+
+// answeredRun gives the run of an answer that was begun, for who did not begin it.
+func answeredRun(h http.Header, r *http.Request) *run {
+	u := runOf(r)
+	if id := h.Get(headerRun); id != "" {
+		u.id, u.traceID = durward.CallID(id), h.Get(headerTrace)
+	}
+	return u
+}
 
 func (u *run) tell(h http.Header) {
 	h.Set(headerTrace, u.traceName())

@@ -86,7 +86,7 @@ func (b *bench) serve(door *gateway.Door) {
 	}
 	b.url = httpedge.URL(l.Addr())
 	b.client.Transport = &http.Transport{DisableCompression: true}
-	server := httpedge.New(door, httpedge.Options{WriteError: gateway.WriteError})
+	server := httpedge.New(door, httpedge.Options{WriteError: gateway.WriteError, BodyBytes: 1 << 30})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, l) }()

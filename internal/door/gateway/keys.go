@@ -65,8 +65,9 @@ type keys struct {
 }
 
 // once has do give the answer to the first request of a name, and gives that answer to all
-// others. Whoever comes while it runs waits. What was never tried is not kept: the next one
-// is the first then.
+// others. Whoever comes while it runs waits, as long as ctx. What was never tried is not kept:
+// the next one is the first then, but those who waited while there was no room for the first
+// one have had no room either.
 func (k *keys) once(ctx context.Context, name keyName, input [sha256.Size]byte, do func() ending) (ending, error) {
 	for {
 		entry, first := k.enter(name, input)
@@ -81,8 +82,7 @@ func (k *keys) once(ctx context.Context, name keyName, input [sha256.Size]byte, 
 		case <-ctx.Done():
 			return ending{}, durward.Ended(ctx, "key")
 		}
-		if entry.ending.final {
-			e := entry.ending
+		if e := entry.ending; e.final || e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {
 			e.replayed = true
 			return e, nil
 		}

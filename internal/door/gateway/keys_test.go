@@ -9,9 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/domain"
 	"github.com/durward/durward/internal/door/gateway"
 )
 
@@ -59,7 +61,7 @@ func TestAKeyRunsOnce(t *testing.T) {
 
 // A second request that comes while the first runs waits for its answer.
 func TestAKeyIsWaitedFor(t *testing.T) {
-	b := open(t, func(b *bench, _ *gateway.Options, _ *core.Options) { b.domain.Tools[1].Timeout = 0 })
+	b := open(t, func(b *bench, _ *gateway.Options, _ *core.Options) { b.domain.Tools[1].Timeout = time.Minute })
 	var runs atomic.Int64
 	began, goOn := make(chan bool), make(chan bool)
 	b.OnRun = func(context.Context, durward.Call) (durward.Result, error) {
@@ -86,6 +88,9 @@ func TestAKeyIsWaitedFor(t *testing.T) {
 	}
 }
 
+// unsent stands for a worker that could not be connected to.
+const unsent durward.Reason = "unsent"
+
 // What was never tried is not kept, and what was tried is, whatever came of it.
 func TestOnlyWhatWasTriedIsKept(t *testing.T) {
 	b := open(t)
@@ -98,11 +103,15 @@ func TestOnlyWhatWasTriedIsKept(t *testing.T) {
 		{durward.ShuttingDown, false},
 		{durward.AuditUnavailable, false},
 		{durward.WorkerUnreachable, true},
+		{unsent, false},
 		{durward.DeadlineExceeded, true},
 		{durward.NonStandardReply, true},
 	} {
 		key := fmt.Sprint("k", i)
 		b.fails(&durward.Error{Reason: test.reason, Err: errors.New("x")})
+		if test.reason == unsent {
+			b.fails(&durward.Error{Reason: durward.WorkerUnreachable, Err: domain.ErrUnsent})
+		}
 		first := b.run(`{"input":{}}`, "Idempotency-Key", key)
 		b.answers(`{}`)
 		second := b.run(`{"input":{}}`, "Idempotency-Key", key)
@@ -114,7 +123,7 @@ func TestOnlyWhatWasTriedIsKept(t *testing.T) {
 
 // When the first caller leaves, one that waits becomes the first.
 func TestAWaiterTakesOver(t *testing.T) {
-	b := open(t, func(b *bench, _ *gateway.Options, _ *core.Options) { b.domain.Tools[1].Timeout = 0 })
+	b := open(t, func(b *bench, _ *gateway.Options, _ *core.Options) { b.domain.Tools[1].Timeout = time.Minute })
 	began := make(chan bool, 2)
 	var runs atomic.Int64
 	b.OnRun = func(ctx context.Context, _ durward.Call) (durward.Result, error) {
@@ -141,6 +150,33 @@ func TestAWaiterTakesOver(t *testing.T) {
 	asking.Wait()
 	if runs.Load() != 2 {
 		t.Errorf("%d runs", runs.Load())
+	}
+}
+
+// Who waits for another's answer waits no longer than it would for its own, and white space
+// makes no other input.
+func TestAWaiterHasItsOwnTime(t *testing.T) {
+	b := open(t, func(b *bench, _ *gateway.Options, _ *core.Options) { b.domain.Tools[1].Timeout = time.Minute })
+	began, goOn := make(chan bool), make(chan bool)
+	b.OnRun = func(context.Context, durward.Call) (durward.Result, error) {
+		began <- true
+		<-goOn
+		return durward.Result{Output: json.RawMessage(`{}`)}, nil
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() { b.run(`{"input":{"a":1}}`, "Idempotency-Key", "k") })
+	<-began
+	e := b.run(`{"input":{"a": 1},"timeout_sec":0.02}`, "Idempotency-Key", "k").wantError(t, 504, "TIMEOUT", true)
+	if d := e["details"].(map[string]any); d["timeout_sec"] != 0.02 {
+		t.Errorf("%v", d)
+	}
+	close(goOn)
+	asking.Wait()
+	if a := b.run(`{"input":{"a" :1}}`, "Idempotency-Key", "k"); a.status != 200 || a.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("%d %v", a.status, a.header)
+	}
+	if run := b.runs()[len(b.runs())-1]; run["replay_of"] == nil || run["replay_of"] == run["tool_run_id"] {
+		t.Errorf("the log says %v", run)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +24,8 @@ func (d *Door) log(u *run, q request, e ending) {
 	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(
 		attrs,
-		slog.String("trace_id", e.traceName()), slog.String("tool_run_id", string(e.id)), slog.String("domain_id", d.Domain.ID), slog.String("tool_id", string(u.tool)),
-		slog.Bool("ok", e.ok), slog.String("code", e.code), slog.Int("http_status", e.status), slog.Int64("duration_ms", took.Milliseconds()),
+		slog.String("trace_id", u.traceName()), slog.String("tool_run_id", string(u.id)), slog.String("domain_id", d.Domain.ID), slog.String("tool_id", string(u.tool)),
+		slog.Bool("ok", e.ok), slog.String("code", loggedCode(e.code)), slog.Int("http_status", e.status), slog.Int64("duration_ms", took.Milliseconds()),
 		slog.Int64("queue_ms", e.queued.Milliseconds()), slog.Int64("worker_ms", e.taken.Milliseconds()),
 		slog.Int("request_bytes", q.bytes), slog.Int("response_bytes", len(e.body)),
 	)
@@ -32,12 +33,21 @@ func (d *Door) log(u *run, q request, e ending) {
 		attrs = append(attrs, slog.Bool("dry_run", true))
 	}
 	if e.replayed {
-		attrs = append(attrs, slog.Bool("replayed", true))
+		attrs = append(attrs, slog.String("replay_of", string(e.id)))
 	}
 	if d.IncludeInput && q.input != nil {
 		attrs = append(attrs, slog.String("input", cut(redact(q.input))))
 	}
 	d.Logger.LogAttrs(context.Background(), slog.LevelInfo, "run", attrs...)
+}
+
+// loggedCode gives the code of an answer. A word of the worker's own may hold anything that it
+// was sent.
+func loggedCode(code string) string {
+	if code == "" || slices.Contains(counted, code) {
+		return code
+	}
+	return codeOther
 }
 
 // tallyOf gives the counts of a tool: callers do not make new ones.

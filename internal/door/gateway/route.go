@@ -32,14 +32,10 @@ func (d *Door) route(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	below, isTool := strings.CutPrefix(path, pathTools+"/")
-	id, isRun := strings.CutSuffix(below, runSuffix)
-	switch {
-	case isTool && isRun:
-		runOf(r).tool = durward.ToolID(strings.ToValidUTF8(id, "\ufffd"))
+	switch u := runOf(r); {
+	case u.isRun:
 		return d.run(w, r)
-	case isTool:
-		runOf(r).tool = durward.ToolID(strings.ToValidUTF8(below, "\ufffd"))
+	case strings.HasPrefix(path, pathTools+"/"):
 		return d.read(w, r, d.showTool)
 	}
 	for _, page := range []struct {
@@ -53,6 +49,23 @@ func (d *Door) route(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return &durward.Error{Reason: durward.FileNotFound, Op: "route", Err: errors.New("nothing is served there")}
+}
+
+// longestTool is how much of a path that names no tool is kept of it: tools have shorter ones.
+const longestTool = 256
+
+// toolOf gives the tool that the path of a request names, and whether it is to be run.
+func toolOf(r *http.Request) (tool durward.ToolID, isRun bool) {
+	path, err := httpedge.DecodePath(r)
+	below, isTool := strings.CutPrefix(path, pathTools+"/")
+	if err != nil || !isTool {
+		return "", false
+	}
+	below, isRun = strings.CutSuffix(below, runSuffix)
+	if len(below) > longestTool {
+		below = below[:longestTool] + "…"
+	}
+	return durward.ToolID(strings.ToValidUTF8(below, "\ufffd")), isRun
 }
 
 // read answers a GET.

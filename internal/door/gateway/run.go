@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"net/http"
 	"time"
 
@@ -51,10 +53,16 @@ func (d *Door) carryOut(r *http.Request, u *run) (request, ending) {
 	if !ok {
 		return request{}, d.refuse(r, u, &durward.Error{Reason: durward.ToolNotFound, Op: "find"})
 	}
+	taken, err := d.room.take(r)
+	if err != nil {
+		return request{}, d.refuse(r, u, err)
+	}
+	defer d.room.give(taken)
 	q, err := decode(r, d.Domain.Policies.MaxRequestBytes)
 	if err != nil {
 		return q, d.refuse(r, u, err)
 	}
+	u.read = time.Now()
 	if q.dryRun {
 		return q, d.preview(r, u, tool, q)
 	}
@@ -67,9 +75,12 @@ func (d *Door) carryOut(r *http.Request, u *run) (request, ending) {
 		return q, do()
 	}
 	name := keyName{caller: httpedge.CallerOf(r.Context()).Name, tool: u.tool, key: key}
-	e, err := d.Shared.keys.once(r.Context(), name, sha256.Sum256(q.input), do)
+	ctx, cancel := context.WithDeadline(r.Context(), u.read.Add(effective(tool, q)))
+	defer cancel()
+	e, err := d.Shared.keys.once(ctx, name, sha256.Sum256(jsonx.AppendCompact(nil, q.input)), do)
 	if err != nil {
-		return q, d.refuse(r, u, httpedge.EndOf(r.Context(), err))
+		err = d.Runtime.Refuse(u.call(r), httpedge.EndOf(r.Context(), err))
+		return q, u.failed(err, durward.Result{}, allowance(tool, q))
 	}
 	return q, e
 }
@@ -80,16 +91,17 @@ func (d *Door) refuse(r *http.Request, u *run, err error) ending {
 }
 
 // callOf gives the call of a run that was read.
-func (u *run) callOf(r *http.Request, q request) durward.Call {
+func (u *run) callOf(r *http.Request, tool *domain.Tool, q request) durward.Call {
 	c := u.call(r)
-	c.Input, c.Arrived = q.input, time.Now()
+	c.Input, c.Arrived = q.input, u.read
 	c.Ask.Limits.Wall = q.timeout
+	c.Deadline = u.read.Add(effective(tool, q))
 	return c
 }
 
 // do has the worker do the work.
 func (d *Door) do(r *http.Request, u *run, tool *domain.Tool, q request) ending {
-	result, err := d.Runtime.Do(r.Context(), u.callOf(r, q))
+	result, err := d.Runtime.Do(r.Context(), u.callOf(r, tool, q))
 	if err != nil {
 		e := u.failed(httpedge.EndOf(r.Context(), err), result, allowance(tool, q))
 		if durward.ReasonOf(err) == durward.CallCancelled && e.code == codeCancelled {
@@ -141,7 +153,7 @@ func (u *run) failed(err error, result durward.Result, late map[string]any) endi
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		e.retryAfter = retryAfter(err)
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		e.final = true
+		e.final = !errors.Is(err, domain.ErrUnsent)
 	}
 	if !e.final {
 		e.refused = durward.ReasonOf(err)
@@ -152,7 +164,7 @@ func (u *run) failed(err error, result durward.Result, late map[string]any) endi
 
 // preview says what would become of a call.
 func (d *Door) preview(r *http.Request, u *run, tool *domain.Tool, q request) ending {
-	p, err := d.Runtime.Preview(r.Context(), u.callOf(r, q))
+	p, err := d.Runtime.Preview(r.Context(), u.callOf(r, tool, q))
 	if err == nil {
 		err = p.Refusal
 	}

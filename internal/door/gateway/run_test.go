@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -375,4 +376,56 @@ func TestTheGuardSpeaksLikeTheDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.wantError(t, 403, "POLICY_DENIED", false)
+	if a.json["tool_id"] != "a.b" || !strings.Contains(b.log.String(), `"tool_id":"a.b"`) {
+		t.Errorf("%s\n%s", a.body, b.log.String())
+	}
+	if page := b.send("GET", "/metrics", "").body; !strings.Contains(page, `durward_gateway_refusals_total{reason="origin_denied"} 1`) {
+		t.Error(page)
+	}
+}
+
+// What a path names that is no tool is kept short, in answers and in the log.
+func TestLongNamesAreCut(t *testing.T) {
+	b := open(t)
+	a := b.send("POST", "/v1/tools/"+strings.Repeat("x", 9000)+":run", `{}`)
+	a.wantError(t, 404, "NOT_FOUND", false)
+	if len(a.body) > 1000 || len(b.log.String()) > 1000 || a.json["tool_id"] != strings.Repeat("x", 256)+"…" {
+		t.Errorf("%d bytes of answer and %d of log", len(a.body), len(b.log.String()))
+	}
+}
+
+// The bodies of all runs together are bounded, and room that was taken is given back.
+func TestBodiesAreBoundedTogether(t *testing.T) {
+	b := open(t, func(b *bench, _ *gateway.Options, c *core.Options) {
+		b.domain.Policies.MaxRequestBytes, b.domain.Tools[1].Timeout, c.MaxConcurrent = 24<<20, time.Minute, 4
+	})
+	began, goOn := make(chan bool), make(chan bool)
+	b.OnRun = func(context.Context, durward.Call) (durward.Result, error) {
+		began <- true
+		<-goOn
+		return durward.Result{Output: json.RawMessage(`{}`)}, nil
+	}
+	body := `{"input":{"a":"` + strings.Repeat("x", 23<<20) + `"}}`
+	var asking sync.WaitGroup
+	for range 4 { // there is room for four of the largest
+		asking.Go(func() {
+			if a := b.run(body); a.status != 200 {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+		})
+	}
+	for range 4 {
+		<-began
+	}
+	e := b.run(body).wantError(t, 429, "RATE_LIMITED", true)
+	if d := e["details"].(map[string]any); d["scope"] != "global" || d["reason"] != "queue_full" {
+		t.Errorf("%v", d)
+	}
+	close(goOn)
+	asking.Wait()
+	asking.Go(func() { <-began })
+	if a := b.run(body); a.status != 200 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	asking.Wait()
 }
