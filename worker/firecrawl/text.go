@@ -103,7 +103,18 @@ func (p *plain) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		p.out.Write(n.Value)
 	case *ast.AutoLink:
 		p.out.Write(n.Label(p.source))
-	case *ast.RawHTML, *ast.HTMLBlock:
+	case *ast.RawHTML:
+		return ast.WalkSkipChildren, nil
+	case *ast.HTMLBlock:
+		var block strings.Builder
+		for i := range n.Lines().Len() {
+			line := n.Lines().At(i)
+			block.Write(line.Value(p.source))
+		}
+		if n.HasClosure() {
+			block.Write(n.ClosureLine.Value(p.source))
+		}
+		p.out.Write(util.ResolveEntityNames(util.ResolveNumericReferences([]byte(withoutTags(block.String())))))
 		return ast.WalkSkipChildren, nil
 	case *ast.CodeBlock, *ast.FencedCodeBlock:
 		for i := range n.Lines().Len() {
@@ -120,6 +131,34 @@ func (p *plain) write(n *ast.Text) {
 		said = util.UnescapePunctuations(util.ResolveEntityNames(util.ResolveNumericReferences(said)))
 	}
 	p.out.Write(said)
+}
+
+// withoutTags gives what a piece of HTML says beside its tags and comments, scripts and styles
+// left out.
+func withoutTags(html string) string {
+	var out strings.Builder
+	for html != "" {
+		said, rest, found := strings.Cut(html, "<")
+		out.WriteString(said)
+		if !found {
+			break
+		}
+		end := ">"
+		switch lower := strings.ToLower(rest[:min(len(rest), len("script"))]); {
+		case strings.HasPrefix(rest, "!--"):
+			end = "-->"
+		case lower == "script":
+			end = "</script>"
+		case strings.HasPrefix(lower, "style"):
+			end = "</style>"
+		}
+		at := strings.Index(strings.ToLower(rest), end)
+		if at < 0 {
+			break // what is cut off says nothing
+		}
+		html = rest[at+len(end):]
+	}
+	return out.String()
 }
 
 // leave ends a block.
