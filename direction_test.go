@@ -15,7 +15,7 @@ const module = "github.com/durward/durward"
 // vocabulary.
 var leaves = []string{
 	"internal/audit", "internal/chunks", "internal/config", "internal/content", "internal/dirlock", "internal/domain", "internal/droplog",
-	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/jsonrpc", "internal/jsonx",
+	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/hubconfig", "internal/jsonrpc", "internal/jsonx",
 	"internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext",
 	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/wsedge",
 }
@@ -46,7 +46,7 @@ var rooms = []struct {
 }
 
 // pure lists the rooms that only decide.
-var pure = []string{"internal/policy", "internal/execpolicy", "internal/mcppolicy", "internal/domain"}
+var pure = []string{"internal/policy", "internal/execpolicy", "internal/mcppolicy", "internal/domain", "internal/hubconfig"}
 
 // doesIO lists what a package that only decides has no use for. Packages that are
 // part pure are in impure, by name.
