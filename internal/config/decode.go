@@ -3,9 +3,11 @@ package config
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Decoder turns nodes into the caller's own types and notes every mistake on the way.
@@ -92,6 +94,27 @@ func (d *Decoder) Int(n *Node, low, high int64) (int64, bool) {
 		return 0, false
 	}
 	return value, true
+}
+
+// Seconds gives a time that is written as a number of seconds, with a fraction or without: more
+// than 0, and at most so many.
+func (d *Decoder) Seconds(n *Node, most int64) (time.Duration, bool) {
+	if n.Kind != Int && n.Kind != Float {
+		d.Problem(n, "%s must be a number of seconds, not %s", d.name(n), n.Kind)
+		return 0, false
+	}
+	text := strings.ReplaceAll(n.Text, "_", "")
+	value, err := strconv.ParseFloat(text, 64)
+	if n.Kind == Int {
+		var whole int64
+		whole, err = strconv.ParseInt(text, IntBase(n.Text), 64)
+		value = float64(whole)
+	}
+	if err != nil || !(value > 0 && value <= float64(most)) { // NaN is neither
+		d.Problem(n, "%s must be more than 0 and at most %d seconds, not %s", d.name(n), most, n.Text)
+		return 0, false
+	}
+	return max(time.Duration(math.Round(value*float64(time.Second))), 1), true
 }
 
 // Word gives a string out of words.

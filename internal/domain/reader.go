@@ -1,9 +1,6 @@
 package domain
 
 import (
-	"errors"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,28 +93,8 @@ const maxSeconds = 3600
 // seconds fills in a time, which may have a fraction, and its place.
 func (r *reader) seconds(into *time.Duration, where *durward.Position) func(*config.Node) {
 	return func(n *config.Node) {
-		if n.Kind != config.Int && n.Kind != config.Float {
-			r.Problem(n, "%s: must be a number of seconds, not %s", n.Path, n.Kind)
-			return
+		if value, ok := r.Seconds(n, maxSeconds); ok {
+			*into, *where = value, line(n.Where)
 		}
-		value, err := secondsOf(n)
-		if err != nil {
-			r.Problem(n, "%s: must be more than 0 and at most %d seconds, not %s", n.Path, maxSeconds, n.Text)
-			return
-		}
-		*into, *where = value, line(n.Where)
 	}
-}
-
-func secondsOf(n *config.Node) (time.Duration, error) {
-	value, err := strconv.ParseFloat(strings.ReplaceAll(n.Text, "_", ""), 64)
-	if n.Kind == config.Int {
-		var whole int64
-		whole, err = strconv.ParseInt(strings.ReplaceAll(n.Text, "_", ""), config.IntBase(n.Text), 64)
-		value = float64(whole)
-	}
-	if err != nil || !(value > 0 && value <= maxSeconds) { // NaN is neither
-		return 0, errors.New("out of range")
-	}
-	return max(time.Duration(math.Round(value*float64(time.Second))), 1), nil
 }
