@@ -29,7 +29,8 @@ type Config struct {
 	Missing bool
 	// Servers stand in the order of the file.
 	Servers []Server
-	// Expose lists what is offered besides tools, which always are: "tools", "resources", "prompts".
+	// Expose lists what is offered: "tools", "resources", "prompts". Where nobody wrote it that
+	// is tools alone.
 	Expose []string
 	// Prefix says when a tool that clients of MCP see has the name of its server before its own:
 	// "collisions", "always" or "never".
@@ -76,7 +77,7 @@ type Server struct {
 	// PathArgs are more names of members that hold paths, and JSON pointers to them.
 	PathArgs []string
 	// AllowTools and DenyTools are patterns of the server's own names of tools, in which * is any
-	// run of characters and ? any one. Without AllowTools all are allowed; DenyTools wins.
+	// run of characters and ? any one. AllowTools that are nil allow all; DenyTools wins.
 	AllowTools, DenyTools []string
 	// Rename gives tools another name, by the server's own.
 	Rename map[string]string
@@ -133,7 +134,7 @@ type Token struct {
 	Name string
 	// File is the absolute path of the file with the secret.
 	File string
-	// AllowTools are patterns of exposed names. Without any all are allowed.
+	// AllowTools are patterns of exposed names. Nil allows all.
 	AllowTools []string
 	Where      durward.Position
 }
