@@ -9,6 +9,7 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/durward/durward"
 )
@@ -24,9 +25,11 @@ type Source interface {
 
 // A Binder is a Source that knows more of what its tools take than the form of a call.
 type Binder interface {
-	// Bind refuses a call whose input is not what the tool, which the source gave, takes. It
-	// changes nothing and may be called concurrently. What it refuses is not decided.
-	Bind(ctx context.Context, t durward.Tool, c durward.Call) error
+	// Bind refuses a call whose input is not what the tool, which the source gave, takes; what
+	// it refuses is not decided. It gives the input that the tool gets: the call's own, or what
+	// that comes to, and then the call's is unchanged and what the record shows. Policy and
+	// engine know only what Bind gives. It may be called concurrently.
+	Bind(ctx context.Context, t durward.Tool, c durward.Call) (json.RawMessage, error)
 }
 
 // A Policy decides whether a call may run and with what rights. Deciding changes nothing,

@@ -15,7 +15,8 @@ type job struct {
 	runtime  *Runtime
 	ctx      context.Context // ends with the caller, the deadline or a shutdown
 	cancel   context.CancelFunc
-	call     durward.Call
+	call     durward.Call // as it came, for the record
+	bound    durward.Call // with the input that the tool gets
 	tool     durward.Tool
 	decision durward.Decision
 	prepared Prepared
@@ -60,7 +61,7 @@ func (j *job) decide() (err error) {
 	if err = j.bind(); err != nil {
 		return err
 	}
-	j.decision = j.runtime.policy.Decide(j.call, j.tool)
+	j.decision = j.runtime.policy.Decide(j.bound, j.tool)
 	if err = j.decision.Err("decide"); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (j *job) decide() (err error) {
 	if err = Holds(engine, j.decision.Grant); err != nil {
 		return j.located(err)
 	}
-	j.prepared, err = engine.Prepare(j.ctx, j.tool, j.call, j.decision.Grant)
+	j.prepared, err = engine.Prepare(j.ctx, j.tool, j.bound, j.decision.Grant)
 	if refuser, ok := j.prepared.(Refuser); ok {
 		refuser.OnRefused(j.refused)
 	}
@@ -98,18 +99,20 @@ func (j *job) located(err error) error {
 	return &named
 }
 
-// bind checks that the call has the one form its tool reads, and holds what the tool takes.
-func (j *job) bind() error {
+// bind checks that the call has the one form its tool reads, and holds what the tool takes; it
+// gives the call the input that the tool gets.
+func (j *job) bind() (err error) {
 	if (j.call.Argv == nil) == (j.call.Input == nil) {
 		return &durward.Error{
 			Reason: durward.BadCall, Op: "bind", Hint: "give a command or an input object, not both",
 			Err: fmt.Errorf("tool %q takes one of argv and input", j.tool.ID),
 		}
 	}
+	j.bound = j.call
 	if source, ok := j.runtime.source.(Binder); ok {
-		return source.Bind(j.ctx, j.tool, j.call)
+		j.bound.Input, err = source.Bind(j.ctx, j.tool, j.call)
 	}
-	return nil
+	return err
 }
 
 // Holds refuses, with reason SandboxUnavailable, a grant that asks for what the engine

@@ -3,6 +3,8 @@ package core_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os"
@@ -144,6 +146,58 @@ func TestARefusalKeepsTheRuleAndTheRemedy(t *testing.T) {
 	if _, err := r.runtime(t).Do(t.Context(), command("x")); err == nil || err.Error() != p.Refusal.Error() {
 		t.Errorf("the call ends with %v, its preview with %v", err, p.Refusal)
 	}
+}
+
+// A binding road has a source that makes another input of what callers send.
+type binding struct {
+	*road
+	bind func(durward.Call) (json.RawMessage, error)
+}
+
+func (b binding) Bind(_ context.Context, _ durward.Tool, c durward.Call) (json.RawMessage, error) {
+	b.note("bind")
+	return b.bind(c)
+}
+
+// Whoever decides and whoever runs get the input that the source gives; the record has the one
+// that the caller sent.
+func TestTheInputThatTheSourceGivesIsWhatRuns(t *testing.T) {
+	r := newRoad()
+	var decided, prepared, ran, recorded string
+	r.decide = func(c durward.Call) durward.Decision { decided = string(c.Input); return allowed(durward.Grant{}) }
+	r.OnPrepare = func(_ context.Context, c durward.Call) error { prepared = string(c.Input); return nil }
+	r.OnRun = func(_ context.Context, c durward.Call) (durward.Result, error) {
+		ran = string(c.Input)
+		return durward.Result{}, nil
+	}
+	b := binding{r, func(c durward.Call) (json.RawMessage, error) {
+		recorded = string(c.Input)
+		return json.RawMessage(`{"a":"b"}`), nil
+	}}
+	runtime := r.runtime(t, func(o *core.Options) { o.Source = b })
+	call := durward.Call{Tool: "t", Door: "test", Caller: durward.Caller{Name: "tester"}, Input: json.RawMessage(`{"a":"a"}`)}
+	if _, err := runtime.Do(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"a":"b"}`; decided != want || prepared != want || ran != want || recorded != `{"a":"a"}` {
+		t.Errorf("decided: %s, prepared: %s, run: %s, bound: %s", decided, prepared, ran, recorded)
+	}
+	sum := sha256.Sum256(call.Input)
+	if args, _ := r.last(t)["args"].([]any); !slices.Contains(args, any(hex.EncodeToString(sum[:]))) {
+		t.Errorf("the record has %v", r.last(t))
+	}
+	p, err := runtime.Preview(t.Context(), call)
+	if err != nil || string(p.Call.Input) != string(call.Input) || prepared != `{"a":"b"}` {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestWhatASourceRefusesIsNotDecided(t *testing.T) {
+	r := newRoad()
+	b := binding{r, func(durward.Call) (json.RawMessage, error) { return nil, &durward.Error{Reason: durward.InputMismatch} }}
+	_, err := r.runtime(t, func(o *core.Options) { o.Source = b }).Do(t.Context(), durward.Call{Tool: "t", Input: json.RawMessage(`{}`)})
+	checkKind(t, err, durward.Invalid)
+	r.check(t, "find", "bind", "deny")
 }
 
 func TestADenialOfPolicyIsInItsOwnWords(t *testing.T) {

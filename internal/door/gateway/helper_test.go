@@ -130,12 +130,14 @@ func (s source) Find(_ context.Context, id durward.ToolID) (durward.Tool, error)
 
 func (s source) Tools(context.Context) ([]durward.Tool, error) { return nil, nil }
 
-func (s source) Bind(_ context.Context, _ durward.Tool, c durward.Call) error {
+func (s source) Bind(_ context.Context, _ durward.Tool, c durward.Call) (json.RawMessage, error) {
 	if s.bind != nil {
-		return s.bind(c)
+		return c.Input, s.bind(c)
 	}
-	return nil
+	return c.Input, nil
 }
+
+var _ core.Binder = source{}
 
 // An answer is what a request came back with.
 type answer struct {

@@ -65,18 +65,18 @@ func (s *Source) Find(_ context.Context, id durward.ToolID) (durward.Tool, error
 func (s *Source) Tools(context.Context) ([]durward.Tool, error) { return slices.Clone(s.tools), nil }
 
 // Bind refuses an input that does not fit the tool's schema; without one it must be an object.
-// The error has reason InputMismatch, and in the member "errors" of its detail what does not
-// fit, a []schema.Violation.
-func (s *Source) Bind(_ context.Context, t durward.Tool, c durward.Call) error {
+// What fits is given as it is. The error has reason InputMismatch, and in the member "errors"
+// of its detail what does not fit, a []schema.Violation.
+func (s *Source) Bind(_ context.Context, t durward.Tool, c durward.Call) (json.RawMessage, error) {
 	tool, ok := t.Spec.(*domain.Tool)
 	if !ok {
-		return fmt.Errorf("the tool %q is none of a manifest", t.ID)
+		return nil, fmt.Errorf("the tool %q is none of a manifest", t.ID)
 	}
 	found := violations(tool.Input, c.Input)
 	if len(found) == 0 {
-		return nil
+		return c.Input, nil
 	}
-	return &durward.Error{
+	return nil, &durward.Error{
 		Reason: durward.InputMismatch, Op: "bind", Hint: "see the tool's input_schema",
 		Err: durward.Detail{Members: map[string]any{"errors": found}, Err: errors.New(summary(found))},
 	}

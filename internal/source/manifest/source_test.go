@@ -107,7 +107,10 @@ func TestBind(t *testing.T) {
 	} {
 		tool, err := s.Find(t.Context(), test.tool)
 		must(t, err)
-		err = s.Bind(t.Context(), tool, durward.Call{Input: json.RawMessage(test.input)})
+		input, err := s.Bind(t.Context(), tool, durward.Call{Input: json.RawMessage(test.input)})
+		if err == nil && string(input) != test.input {
+			t.Errorf("%s: the tool gets %s", test.input, input)
+		}
 		got, _ := durward.DetailOf(err).Members["errors"].([]schema.Violation)
 		if diff := cmp.Diff(test.want, got); diff != "" || (err == nil) != (test.want == nil) {
 			t.Errorf("%s: %v %s", test.input, err, diff)
@@ -116,7 +119,7 @@ func TestBind(t *testing.T) {
 			t.Errorf("%s: %v", test.input, err)
 		}
 	}
-	if err := s.Bind(t.Context(), durward.Tool{ID: "else"}, durward.Call{}); err == nil {
+	if _, err := s.Bind(t.Context(), durward.Tool{ID: "else"}, durward.Call{}); err == nil {
 		t.Error("a tool of another source is taken")
 	}
 }
