@@ -10,7 +10,6 @@ package manifest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +17,6 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/domain"
-	"github.com/durward/durward/internal/jsonx"
-	"github.com/durward/durward/internal/schema"
 )
 
 // Engine is the engine that the tools name. Their Spec is a *[domain.Tool].
@@ -64,41 +61,14 @@ func (s *Source) Find(_ context.Context, id durward.ToolID) (durward.Tool, error
 // Tools lists the tools, sorted by id.
 func (s *Source) Tools(context.Context) ([]durward.Tool, error) { return slices.Clone(s.tools), nil }
 
-// Bind refuses an input that does not fit the tool's schema; without one it must be an object.
-// What fits is given as it is. The error has reason InputMismatch, and in the member "errors"
-// of its detail what does not fit, a []schema.Violation.
+// Bind refuses an input that does not fit the tool's schema, as [schema.Schema.Judge] does. What
+// fits is given as it is.
 func (s *Source) Bind(_ context.Context, t durward.Tool, c durward.Call) (json.RawMessage, error) {
 	tool, ok := t.Spec.(*domain.Tool)
 	if !ok {
 		return nil, fmt.Errorf("the tool %q is none of a manifest", t.ID)
 	}
-	found := violations(tool.Input, c.Input)
-	if len(found) == 0 {
-		return c.Input, nil
-	}
-	return nil, &durward.Error{
-		Reason: durward.InputMismatch, Op: "bind", Hint: "see the tool's input_schema",
-		Err: durward.Detail{Members: map[string]any{"errors": found}, Err: errors.New(summary(found))},
-	}
-}
-
-func violations(s *schema.Schema, input json.RawMessage) []schema.Violation {
-	if text := jsonx.TrimSpace(input); len(text) == 0 || text[0] != '{' {
-		return []schema.Violation{{Keyword: "type", Message: "must be an object"}}
-	}
-	return s.Check(input)
-}
-
-// summary says in a line what does not fit. It holds nothing of the input, whose members may
-// have been given telling names: it goes to logs.
-func summary(found []schema.Violation) string {
-	var keywords []string
-	for _, v := range found {
-		if !slices.Contains(keywords, v.Keyword) {
-			keywords = append(keywords, v.Keyword)
-		}
-	}
-	return fmt.Sprintf("the input does not fit the tool's schema in %d places: %s", len(found), strings.Join(keywords, ", "))
+	return c.Input, tool.Input.Judge(c.Input)
 }
 
 var (
