@@ -18,12 +18,13 @@ import (
 // would go now. What is not there yet is judged by its name; an empty path is the root.
 //
 //	a.txt                   joined to the root
-//	file:///srv/docs/a.txt  decoded once
+//	file:///srv/docs/a.txt  decoded once, and judged as it is written, too
+//	file:a.txt, file://?a   refused, for programs do not agree which path that is
 //	~/a.txt                 refused, for the program may put a home there
 //	%2e%2e/a.txt            refused, and so is ..\a.txt: the program may decode it
 //
 // The rule of the error is outsideSandbox, tilde, nulInPath, pathTooLong, fileUriHost,
-// encodedTraversal or backslashTraversal. What the program opens later is not held: a link
+// fileUriForm, encodedTraversal or backslashTraversal. What the program opens later is not held: a link
 // that is made after this leads where it leads.
 func (g *Guard) JudgeForeign(ctx context.Context, path string) (string, error) {
 	const op = "path"
@@ -37,7 +38,10 @@ func (g *Guard) JudgeForeign(ctx context.Context, path string) (string, error) {
 		return "", foreign(rule, path)
 	}
 	full := join(g.roots[0].path, plain)
-	inside, err := waited(ctx, op, func() (bool, error) { return g.holdsForeign(full), nil }, func(bool) {})
+	inside, err := waited(ctx, op, func() (bool, error) {
+		// Not every program knows such URIs: to others one is a relative path.
+		return g.holdsForeign(full) && (plain == path || g.holdsForeign(join(g.roots[0].path, path))), nil
+	}, func(bool) {})
 	if err != nil {
 		return "", err
 	}
@@ -57,10 +61,10 @@ func plainPath(path string) (plain, rule string) {
 		if err != nil || u.Host != "" && !strings.EqualFold(u.Host, "localhost") {
 			return "", "fileUriHost"
 		}
-		path = u.Path
-		if u.Opaque != "" {
-			path = u.Opaque
+		if !strings.HasPrefix(u.Path, "/") || strings.ContainsAny(path, "?#") {
+			return "", "fileUriForm"
 		}
+		path = u.Path
 	default:
 		if decoded, err := url.PathUnescape(path); err == nil && decoded != path && goesUp(decoded, "/") {
 			return "", "encodedTraversal"
