@@ -177,6 +177,17 @@ const (
 	EgressDenied Reason = "egress"
 )
 
+// MCP servers.
+const (
+	// ServerStopped is of a call for a server that does not run: nothing was sent to it.
+	ServerStopped Reason = "server_stopped"
+	// ServerDisconnected is of a server that ended while it worked on the call.
+	ServerDisconnected Reason = "server_disconnected"
+	ServerError        Reason = "server_error"
+	MalformedResult    Reason = "malformed_result"
+	InputRequired      Reason = "input_required"
+)
+
 type reasonRow struct {
 	word    Reason
 	kind    Kind
@@ -319,6 +330,12 @@ var reasonTable = []reasonRow{
 	{OutputMismatch, Upstream, "DWD-WORKER-004", "the worker's output does not fit its schema"},
 	{CircuitOpen, Busy, "DWD-WORKER-005", "the worker failed too often and is left alone for a moment"},
 	{EgressDenied, Denied, "DWD-WORKER-006", "the tool's worker calls a host that its egress list does not hold"},
+
+	{ServerStopped, Unavailable, "DWD-SERVER-001", "the tool's MCP server is not running"},
+	{ServerDisconnected, Upstream, "DWD-SERVER-002", "the MCP server ended during the call; the tool may have run"},
+	{ServerError, Upstream, "DWD-SERVER-003", "the MCP server answered with an error"},
+	{MalformedResult, Upstream, "DWD-SERVER-004", "the MCP server answered with a malformed result"},
+	{InputRequired, Upstream, "DWD-SERVER-005", "the tool wants more input from its caller"},
 }
 
 func (r Reason) row() reasonRow {
