@@ -15,7 +15,13 @@ import (
 // A message of kind Response is not to be answered even then; its error says that it
 // settles nothing, or settles the request it names as failed.
 func Parse(text []byte) (Message, *Error) {
-	if err := check(text); err != nil {
+	return ParseWithin(text, jsonx.Limits{Bytes: int64(len(text))})
+}
+
+// ParseWithin is [Parse] with limits other than the usual ones, for messages of a peer whose
+// answers may be large.
+func ParseWithin(text []byte, l jsonx.Limits) (Message, *Error) {
+	if err := checkWithin(text, l); err != nil {
 		return Message{}, err
 	}
 	text = jsonx.TrimSpace(text)
@@ -51,8 +57,10 @@ func Batch(text []byte) ([]json.RawMessage, *Error) {
 }
 
 // check is for a text whose size is bounded already.
-func check(text []byte) *Error {
-	err := jsonx.Check(text, jsonx.Limits{Bytes: int64(len(text))})
+func check(text []byte) *Error { return checkWithin(text, jsonx.Limits{Bytes: int64(len(text))}) }
+
+func checkWithin(text []byte, l jsonx.Limits) *Error {
+	err := jsonx.Check(text, l)
 	if err == nil {
 		return nil
 	}

@@ -2,11 +2,13 @@ package jsonrpc_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 )
 
 func TestResponses(t *testing.T) {
@@ -59,5 +61,16 @@ func TestParamsAreTheCallersBytes(t *testing.T) {
 	}
 	if _, bad := jsonrpc.Parse(nil); bad == nil || bad.Code != jsonrpc.ParseError {
 		t.Errorf("an empty text is %v", bad)
+	}
+}
+
+func TestParseWithin(t *testing.T) {
+	text := []byte(`{"jsonrpc":"2.0","id":1,"result":{"a":[` + strings.Repeat("0,", 300_000) + `0]}}`)
+	if _, err := jsonrpc.Parse(text); err == nil || err.Code != jsonrpc.ParseError {
+		t.Errorf("within the usual limits: %v", err)
+	}
+	m, err := jsonrpc.ParseWithin(text, jsonx.Limits{Bytes: int64(len(text)), Values: len(text)})
+	if err != nil || m.Kind != jsonrpc.Response || len(m.Result) != 600_009 {
+		t.Errorf("within others: %v, %d bytes", err, len(m.Result))
 	}
 }

@@ -12,7 +12,11 @@ import (
 // MaxLineBytes is the limit of a [Reader] that is not given one.
 const MaxLineBytes = 16 << 20
 
-const bufferBytes = 32 << 10
+const (
+	bufferBytes = 32 << 10
+	// endBytes is what is kept of each end of a line that is too long.
+	endBytes = 4 << 10
+)
 
 // ErrTooLong is the error for a line over the limit, and at once the answer to it.
 var ErrTooLong = invalid("the line is too long")
@@ -24,6 +28,8 @@ type Reader struct {
 	in    *bufio.Reader
 	limit int
 	err   error // what ended the stream
+
+	head, tail []byte // of the last line that was too long
 }
 
 // NewReader makes a Reader of lines of up to limit bytes, the line end not counted.
@@ -61,8 +67,12 @@ func (r *Reader) line() ([]byte, error) {
 	var line []byte
 	for tooLong := false; ; {
 		part, err := r.in.ReadSlice('\n')
-		if tooLong = tooLong || len(line)+len(part) > r.most(); tooLong {
-			line = nil
+		if over := len(line)+len(part) > r.most(); tooLong || over {
+			if !tooLong {
+				r.begin(line, part)
+			}
+			r.goOn(part)
+			tooLong, line = true, nil
 		} else {
 			line = r.join(line, part)
 		}
@@ -73,11 +83,36 @@ func (r *Reader) line() ([]byte, error) {
 			return nil, err
 		}
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-		if tooLong || len(line) > r.limit {
+		if !tooLong && len(line) > r.limit {
+			r.begin(line, nil)
+			tooLong = true
+		}
+		if tooLong {
 			return nil, ErrTooLong
 		}
 		return line, nil
 	}
+}
+
+// Ends gives the first and the last bytes, up to 4 KiB each, of the line for which ReadLine
+// last gave [ErrTooLong]: they may tell whose it was. They hold until the next one, and the
+// last may include the line's end.
+func (r *Reader) Ends() (head, tail []byte) { return r.head, r.tail }
+
+// begin keeps the ends of a line that has become too long with its next part.
+func (r *Reader) begin(line, part []byte) {
+	r.head = append(r.head[:0], line[:min(len(line), endBytes)]...)
+	r.head = append(r.head, part[:min(len(part), endBytes-len(r.head))]...)
+	r.tail = append(r.tail[:0], line[max(len(line)-endBytes, 0):]...)
+}
+
+// goOn keeps the end of such a line.
+func (r *Reader) goOn(part []byte) {
+	part = part[max(len(part)-endBytes, 0):]
+	if cut := len(r.tail) + len(part) - endBytes; cut > 0 {
+		r.tail = r.tail[:copy(r.tail, r.tail[min(cut, len(r.tail)):])]
+	}
+	r.tail = append(r.tail, part...)
 }
 
 // most is the limit with the longest line end.

@@ -128,3 +128,26 @@ func (c repeat) Read(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// Of a line that is too long both ends are there, whether it was one before or behind the
+// buffer's end that made it so.
+func TestEndsOfALineThatIsTooLong(t *testing.T) {
+	middle := strings.Repeat("x", 100_000)
+	for _, limit := range []int{4, 5000, 40_000, 100_000} {
+		in := jsonrpc.NewReader(strings.NewReader("ok\n{\"id\":1"+middle+"\"id\":2}\nok\n"), limit)
+		for _, want := range []error{nil, jsonrpc.ErrTooLong, nil} {
+			if _, err := in.ReadLine(); err != want {
+				t.Fatalf("limit %d: %v", limit, err)
+			}
+		}
+		head, tail := in.Ends()
+		if !strings.HasPrefix(string(head), `{"id":1xx`) || !strings.HasSuffix(strings.TrimSpace(string(tail)), `xx"id":2}`) || len(head) != 4096 || len(tail) != 4096 {
+			t.Errorf("limit %d: %.20q and %.20q, %d and %d bytes", limit, head, tail[max(0, len(tail)-20):], len(head), len(tail))
+		}
+	}
+	in := jsonrpc.NewReader(strings.NewReader("abcdef"), 5)
+	_, err := in.ReadLine()
+	if head, tail := in.Ends(); err != jsonrpc.ErrTooLong || string(head) != "abcdef" || string(tail) != "abcdef" {
+		t.Errorf("%v, %q, %q", err, head, tail)
+	}
+}
