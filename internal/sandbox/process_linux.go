@@ -93,6 +93,18 @@ func (p *Process) Ways() []Way { return p.ways }
 // are the caller's to close, after Gone.
 func (p *Process) Copies() []Copy { return p.copies }
 
+// PID is the number of the command's process while that runs, as durward sees it; where it is
+// not known, that of the process that watches over the command.
+func (p *Process) PID() int {
+	if p.plan.direct {
+		return p.pid
+	}
+	if list := children(p.pid); len(list) > 0 {
+		return list[0]
+	}
+	return p.pid
+}
+
 // Report says what holds for this run.
 func (p *Process) Report() durward.Report { return p.plan.Report }
 

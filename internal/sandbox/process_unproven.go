@@ -96,6 +96,9 @@ func (p *Process) Gone() <-chan struct{} { return p.gone }
 // Setup is the time that the start took.
 func (p *Process) Setup() time.Duration { return p.setup }
 
+// PID is the number of the command's process.
+func (p *Process) PID() int { return p.tree.pid }
+
 // Report says what is known to hold for this run.
 func (p *Process) Report() durward.Report { return p.report }
 

@@ -77,6 +77,7 @@ func physicalName(path string) string {
 // descends from it.
 type tree struct {
 	process *os.Process
+	pid     int
 
 	mu     sync.Mutex
 	ended  bool        // guarded by mu; the command was waited for
@@ -99,7 +100,7 @@ func startTree(p Plan, r Request, stdio Stdio) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{process: process, family: kin.Of(process.Pid)}, nil
+	return &tree{process: process, pid: process.Pid, family: kin.Of(process.Pid)}, nil
 }
 
 // closeOnExec sees to it that no program inherits what we inherited ourselves. What this

@@ -62,6 +62,7 @@ type tree struct {
 	mu      sync.Mutex
 	job     windows.Handle // guarded by mu; zero once closed
 	process windows.Handle // closed after wait
+	pid     int
 }
 
 // startTree has a suspended process put into a job, and only then begin.
@@ -83,7 +84,7 @@ func startTree(p Plan, r Request, stdio Stdio) (*tree, error) {
 	if err != nil {
 		return nil, errors.Join(err, windows.TerminateProcess(info.Process, killedCode), windows.CloseHandle(info.Process), windows.CloseHandle(job))
 	}
-	return &tree{job: job, process: info.Process}, nil
+	return &tree{job: job, process: info.Process, pid: int(info.ProcessId)}, nil
 }
 
 // killedCode is the exit code of who is killed: what a shell says of a KILL.

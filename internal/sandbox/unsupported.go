@@ -65,6 +65,7 @@ func (*Process) Gone() <-chan struct{}       { return nil }
 func (*Process) Breach() error               { return nil }
 func (*Process) Ways() []Way                 { return nil }
 func (*Process) Copies() []Copy              { return nil }
+func (*Process) PID() int                    { return 0 }
 func (*Process) Setup() time.Duration        { return 0 }
 func (*Process) Report() durward.Report      { return durward.Report{} }
 func (*Process) Signal(syscall.Signal) error { return refuse() }
