@@ -1,0 +1,213 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// answerTime is what a server has to answer a call that was cancelled.
+const answerTime = 5 * time.Second
+
+var errHung = errors.New("it did not answer a call within 5 seconds of its cancellation")
+
+// A prepared call has been read and not sent.
+type prepared struct {
+	engine    *Engine
+	server    *server
+	tool      string
+	arguments json.RawMessage
+	limit     int64 // of the result, in bytes
+}
+
+// bound gives a limit for results that may be compared; a negative one is none.
+func bound(l durward.Limits) int64 {
+	if limit := l.WithDefaults().Output; limit >= 0 {
+		return limit
+	}
+	return math.MaxInt64
+}
+
+// Close has nothing to free.
+func (p *prepared) Close() error { return nil }
+
+// Run waits for a slot of the server and has it do the call. When ctx ends first the server is
+// told, and nobody waits for its answer.
+func (p *prepared) Run(ctx context.Context) (durward.Result, error) { return p.carryOut(ctx, nil) }
+
+// carryOut tells events, unless nil, of the call's progress.
+func (p *prepared) carryOut(ctx context.Context, events durward.Events) (durward.Result, error) {
+	if ctx.Err() != nil {
+		return durward.Result{}, durward.Ended(ctx, op)
+	}
+	if err := p.engine.enter(); err != nil {
+		return durward.Result{}, err
+	}
+	defer p.engine.leave()
+	came := time.Now()
+	if err := p.server.slots.take(ctx); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return durward.Result{}, noSlot(p.server.config.Name)
+		}
+		return durward.Result{}, durward.Ended(ctx, op)
+	}
+	queued := time.Since(came)
+	raw, err := p.server.call(ctx, p, events)
+	if err == nil {
+		var result durward.Result
+		result, err = conclude(raw, p.limit)
+		result.Queued = queued
+		return result, err
+	}
+	return durward.Result{Queued: queued}, err
+}
+
+// call sends a call to the process that runs now. It gives the slot back, perhaps later.
+func (s *server) call(ctx context.Context, p *prepared, events durward.Events) (json.RawMessage, error) {
+	process, err := s.current()
+	if err != nil {
+		s.slots.give()
+		return nil, err
+	}
+	q, err := process.ask(ctx, "tools/call", func(id int64) json.RawMessage { return process.callParams(id, p, events != nil) }, events)
+	if q == nil {
+		s.slots.give()
+		if ctx.Err() != nil {
+			return nil, durward.Ended(ctx, op)
+		}
+		process.end(fmt.Errorf("it closed its input: %w", err))
+		return nil, stopped(s.config.Name, soon)
+	}
+	defer q.hush()
+	select {
+	case r := <-q.reply:
+		s.slots.give()
+		return r.result, answered(r.err, p.limit)
+	case <-ctx.Done():
+		process.abandon(q)
+		return nil, durward.Ended(ctx, op)
+	}
+}
+
+// callParams takes the arguments as they are.
+func (p *process) callParams(id int64, call *prepared, progress bool) json.RawMessage {
+	token := int64(0)
+	if progress {
+		token = id
+	}
+	text := jsonx.AppendString([]byte(`{"name":`), call.tool)
+	text = append(append(text, `,"arguments":`...), call.arguments...)
+	if meta := p.meta(p.greeting.era, token); meta != nil {
+		of, _ := json.Marshal(meta) // plain values are never refused
+		text = append(append(text, `,"_meta":`...), of...)
+	}
+	return append(text, '}')
+}
+
+// abandon tells the server that nobody waits for an answer any more, and keeps the slot until
+// there is one. A server that could do something else meanwhile gets the slot back in any case;
+// one that could not is ended.
+func (p *process) abandon(q *question) {
+	ctx, cancel := context.WithCancel(p.talk)
+	p.later(func() {
+		p.notify(ctx, "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%d,"reason":"the call is over"}`, q.id)))
+	})
+	p.later(func() {
+		defer cancel()
+		defer p.slots.give()
+		timer, stop := p.engine.options.clock.timer(answerTime)
+		defer stop()
+		select {
+		case <-q.reply:
+		case <-timer:
+			p.forget(q.id)
+			if p.config.Concurrency <= 1 {
+				p.leave(p)
+				p.end(errHung)
+			}
+		}
+	})
+}
+
+// answered gives the error of an answer a reason.
+func answered(err error, limit int64) error {
+	var said *jsonrpc.Error
+	if !errors.As(err, &said) {
+		return err
+	}
+	if int64(len(said.Message)+len(said.Data)) > limit {
+		return tooLarge(limit)
+	}
+	return saidError(said)
+}
+
+// conclude makes a result of what a server answered. Its bytes stay as they are.
+func conclude(raw json.RawMessage, limit int64) (durward.Result, error) {
+	if int64(len(raw)) > limit {
+		return durward.Result{}, tooLarge(limit)
+	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return durward.Result{}, malformed("it is not an object")
+	}
+	result, content, wants := durward.Result{Output: raw}, false, false
+	for name, value := range jsonx.Members(raw) {
+		switch string(name) {
+		case "content":
+			content = content || value[0] == '['
+		case "structuredContent":
+			content = content || string(value) != "null"
+		case "isError":
+			result.Failed = string(value) == "true"
+		case "resultType":
+			kind, _ := jsonx.Text(value)
+			wants = kind == "input_required"
+		}
+	}
+	switch {
+	case wants:
+		return durward.Result{}, &durward.Error{Reason: durward.InputRequired, Op: op, Err: errors.New("input required")}
+	case !content:
+		return durward.Result{}, malformed("it has neither content nor structuredContent")
+	}
+	return result, nil
+}
+
+// hear takes a notification of the server.
+func (p *process) hear(m jsonrpc.Message) {
+	switch m.Method {
+	case "notifications/tools/list_changed":
+		select {
+		case p.changed <- struct{}{}:
+		default:
+		}
+	case "notifications/progress":
+		p.hearProgress(m.Params)
+	case "notifications/message":
+		p.log.Debug("an MCP server logs", "bytes", len(m.Params))
+		if tell := p.engine.options.Message; tell != nil && m.Params != nil {
+			tell(p.config.Name, m.Params)
+		}
+	}
+}
+
+func (p *process) hearProgress(params json.RawMessage) {
+	var said struct {
+		Token    int64   `json:"progressToken"`
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total"`
+		Message  string  `json:"message"`
+	}
+	if params == nil || lax(params, &said) != nil {
+		return
+	}
+	if q := p.find(said.Token); q != nil {
+		q.progress(said.Progress, said.Total, said.Message)
+	}
+}

@@ -1,0 +1,293 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+const (
+	// maxLineBytes bounds one message of a server.
+	maxLineBytes = 64 << 20
+	// messageDepth is how deep one may be nested: what reads it behind us often goes no deeper.
+	messageDepth = 1000
+	// mostAnswers is how many answers may wait for a server that does not read them.
+	mostAnswers = 64
+	// shownBytes is how much of a line that means nothing is logged.
+	shownBytes = 200
+)
+
+// A reply is what a server answered, or why it does not.
+type reply struct {
+	result json.RawMessage
+	err    error // a *jsonrpc.Error where the server said so
+}
+
+// A question is a request that a server has been sent.
+type question struct {
+	id    int64
+	reply chan reply // takes one
+
+	mu     sync.Mutex
+	events durward.Events // guarded by mu; nil when nobody listens
+}
+
+// progress tells of what the server said that it has done.
+func (q *question) progress(done, total float64, message string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.events != nil {
+		q.events.Progress(done, total, message)
+	}
+}
+
+// hush has nothing be told any more once it returns.
+func (q *question) hush() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.events = nil
+}
+
+// A conn is a conversation with one process of a server.
+type conn struct {
+	*sender
+	ids      *atomic.Int64 // the last one; of all processes of the server
+	log      *slog.Logger
+	roots    json.RawMessage // what roots/list is answered
+	notified func(m jsonrpc.Message)
+
+	answers chan jsonrpc.Message // to the server's requests
+
+	mu    sync.Mutex
+	asked map[int64]*question // guarded by mu
+	over  error               // guarded by mu; why nothing can be asked any more
+}
+
+func newConn(out *sender, ids *atomic.Int64, log *slog.Logger, roots json.RawMessage, notified func(jsonrpc.Message)) *conn {
+	return &conn{
+		sender: out, ids: ids, log: log, roots: roots, notified: notified,
+		answers: make(chan jsonrpc.Message, mostAnswers), asked: make(map[int64]*question),
+	}
+}
+
+// ask sends a request; params may depend on its id. An error without a question means that the
+// server has nothing of it. With a question, which then always gets a reply, ctx has ended
+// while the request was written.
+func (c *conn) ask(ctx context.Context, method string, params func(id int64) json.RawMessage, events durward.Events) (*question, error) {
+	q := &question{id: c.ids.Add(1), reply: make(chan reply, 1), events: events}
+	if err := c.expect(q); err != nil {
+		return nil, err
+	}
+	m := jsonrpc.Message{Kind: jsonrpc.Request, ID: jsonrpc.IntID(q.id), Method: method, Params: params(q.id)}
+	sent, err := c.send(ctx, line(m))
+	if !sent {
+		c.forget(q.id)
+		return nil, err
+	}
+	return q, nil // what breaks later the end of the conversation tells
+}
+
+func line(m jsonrpc.Message) []byte {
+	return append(m.Append(make([]byte, 0, len(m.Params)+len(m.Result)+128)), '\n')
+}
+
+func (c *conn) expect(q *question) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over != nil {
+		return c.over
+	}
+	c.asked[q.id] = q
+	return nil
+}
+
+// forget gives the question of an id, whose answer then means nothing any more; nil where there
+// is none.
+func (c *conn) forget(id int64) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.asked[id]
+	delete(c.asked, id)
+	return q
+}
+
+func (c *conn) find(id int64) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked[id]
+}
+
+// only gives the one question that waits for its answer, nil where there are others.
+func (c *conn) only() *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.asked) == 1 {
+		for _, q := range c.asked {
+			return q
+		}
+	}
+	return nil
+}
+
+// finish answers all questions, and those to come.
+func (c *conn) finish(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over != nil {
+		return
+	}
+	c.over = why
+	for _, q := range c.asked {
+		q.reply <- reply{err: why}
+	}
+	c.asked = nil
+}
+
+// isOver reports whether nothing can be asked any more.
+func (c *conn) isOver() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over != nil
+}
+
+// notify sends a notification.
+func (c *conn) notify(ctx context.Context, method string, params json.RawMessage) {
+	_, _ = c.send(ctx, line(jsonrpc.Message{Kind: jsonrpc.Notification, Method: method, Params: params}))
+}
+
+// read takes what a server says until its output ends.
+func (c *conn) read(stdout io.Reader) {
+	lines := jsonrpc.NewReader(stdout, maxLineBytes)
+	for {
+		text, err := lines.ReadLine()
+		switch {
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			c.overlong(lines.Ends())
+		case err != nil:
+			return
+		default:
+			c.take(text)
+		}
+	}
+}
+
+// take reads one line. Whatever is wrong with it, the next one may be better.
+func (c *conn) take(text []byte) {
+	if jsonrpc.IsBatch(text) {
+		list, bad := jsonrpc.Batch(text) // servers of 2025-03-26 may answer so
+		if bad != nil {
+			c.skip("a line that is no message", text)
+		}
+		for _, one := range list {
+			c.takeOne(one)
+		}
+		return
+	}
+	c.takeOne(text)
+}
+
+func (c *conn) takeOne(text []byte) {
+	// A value takes a byte at least: the size bounds how many there are.
+	m, bad := jsonrpc.ParseWithin(text, jsonx.Limits{Bytes: int64(len(text)), Depth: messageDepth, Values: len(text)})
+	switch {
+	case bad != nil && bad.Code == jsonrpc.ParseError:
+		c.garbled(text)
+	case bad != nil && m.Kind == jsonrpc.Response:
+		c.settle(m.ID, reply{err: malformed(bad.Message)}, text)
+	case bad != nil:
+		c.skip("a line that is no message", text)
+	case m.Kind == jsonrpc.Response && m.Error != nil:
+		c.settle(m.ID, reply{err: m.Error}, text)
+	case m.Kind == jsonrpc.Response:
+		c.settle(m.ID, reply{result: m.Result}, text)
+	case m.Kind == jsonrpc.Request:
+		c.answer(m)
+	default:
+		c.notified(m)
+	}
+}
+
+// settle hands a reply to who waits for it. An id that nobody waits for, or waits for no more,
+// means nothing.
+func (c *conn) settle(id jsonrpc.ID, r reply, text []byte) {
+	n, err := strconv.ParseInt(id.String(), 10, 64)
+	if err == nil {
+		if q := c.forget(n); q != nil {
+			q.reply <- r
+			return
+		}
+	}
+	c.skip("an answer that nobody waits for", text)
+}
+
+// garbled is for what is not strict JSON. Where it is lax JSON and the answer to something, who
+// asked hears that at once.
+func (c *conn) garbled(text []byte) {
+	var m struct {
+		ID     *int64          `json:"id"`
+		Method json.RawMessage `json:"method"`
+	}
+	if json.Unmarshal(text, &m) == nil && m.ID != nil && m.Method == nil {
+		c.settle(jsonrpc.IntID(*m.ID), reply{err: malformed("it is not strict JSON")}, text)
+		return
+	}
+	c.skip("a line that is no message", text)
+}
+
+// overlong is for a line that was passed over. Its ends may tell what it would have answered;
+// else it belongs to what is asked, if that is one thing only.
+func (c *conn) overlong(head, tail []byte) {
+	q := (*question)(nil)
+	if id, ok := idAtEnd(head, tail); ok {
+		q = c.find(id)
+	} else {
+		q = c.only()
+	}
+	if q == nil {
+		c.skip("a line that is too long", head)
+		return
+	}
+	c.settle(jsonrpc.IntID(q.id), reply{err: tooLarge(maxLineBytes)}, head)
+}
+
+func (c *conn) skip(what string, text []byte) {
+	c.log.Debug("an MCP server printed "+what, "bytes", len(text), "begin", string(text[:min(len(text), shownBytes)]))
+}
+
+// answer answers a request of the server. One that asks without reading the answers gets no more
+// than what it has room for.
+func (c *conn) answer(m jsonrpc.Message) {
+	answer := m.Refuse(&jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "this client has no such method"})
+	switch m.Method {
+	case "ping":
+		answer = m.Answer(json.RawMessage(`{}`))
+	case "roots/list":
+		answer = m.Answer(c.roots)
+	}
+	select {
+	case c.answers <- answer:
+	default:
+		c.log.Debug("an MCP server does not read what it is answered", "method", m.Method)
+	}
+}
+
+// respond sends the answers until ctx ends.
+func (c *conn) respond(ctx context.Context) {
+	for {
+		select {
+		case m := <-c.answers:
+			_, _ = c.send(ctx, line(m))
+		case <-ctx.Done():
+			return
+		}
+	}
+}

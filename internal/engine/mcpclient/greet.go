@@ -1,0 +1,276 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// The eras.
+const (
+	modern = "modern"
+	legacy = "legacy"
+	bare   = "bare"
+)
+
+const (
+	modernVersion = "2026-07-28"
+	legacyVersion = "2025-11-25"
+	oldestVersion = "2024-11-05"
+	// codeVersion is the error for a revision that a server does not know; who has it is modern.
+	codeVersion = -32022
+
+	greetTime = 10 * time.Second
+	// silentTime is after how long without an answer something else is tried.
+	silentTime = 2 * time.Second
+)
+
+var (
+	// errGone is of a server that ended while it was being started.
+	errGone = errors.New("the server ended while it was being started")
+	// errUnfit is of one that may have ended because it did not know the first request.
+	errUnfit = fmt.Errorf("%w, perhaps by what it was asked first", errGone)
+	errMute  = errors.New("the server did not complete its handshake within 10 seconds")
+)
+
+// A greeting is what was agreed on with a server.
+type greeting struct {
+	era, version string
+	// listens is set where the server tells of changes only whom it is asked to.
+	listens bool
+}
+
+// A talk is a greeting that is going on. What was asked earlier may still be answered when
+// something else has been tried: a server that is slow to start reads all of it at once.
+type talk struct {
+	*process
+	ctx context.Context
+	// discovered, initialized and listed get the answers; each is nil until that was asked.
+	discovered, initialized, listed chan reply
+	failed                          error // what initialize was answered
+}
+
+// greet finds out how a server is to be spoken to, beginning with what fits an era; an empty one
+// is not known yet.
+func (p *process) greet(ctx context.Context, era string) (g greeting, err error) {
+	clock := p.engine.options.clock
+	limit, stop := clock.timer(greetTime)
+	defer stop()
+	t := &talk{process: p, ctx: ctx}
+	switch era {
+	case legacy:
+		err = t.initialize()
+	case bare:
+		err = t.tryBare()
+	default:
+		err = t.discover()
+	}
+	for err == nil && g.era == "" {
+		silent, stop := clock.timer(silentTime)
+		g, err = t.hear(silent, limit)
+		stop()
+	}
+	if errors.Is(err, errGone) && era == "" {
+		err = errUnfit
+	}
+	return g, err
+}
+
+// hear takes in the next thing that happens. What was asked earlier comes first: who answers
+// both is of that era.
+func (t *talk) hear(silent, limit <-chan time.Time) (greeting, error) {
+	select {
+	case r := <-t.discovered:
+		return t.heardDiscover(r)
+	default:
+	}
+	select {
+	case r := <-t.initialized:
+		return t.heardInitialize(r)
+	default:
+	}
+	select {
+	case r := <-t.discovered:
+		return t.heardDiscover(r)
+	case r := <-t.initialized:
+		return t.heardInitialize(r)
+	case r := <-t.listed:
+		return t.heardList(r)
+	case <-silent:
+		return greeting{}, t.tryNext()
+	case <-limit:
+		return greeting{}, errors.Join(errMute, t.failed)
+	case <-t.ctx.Done():
+		return greeting{}, t.ctx.Err()
+	}
+}
+
+// tryNext asks what has not been asked yet.
+func (t *talk) tryNext() error {
+	switch {
+	case t.initialized == nil && t.listed == nil:
+		return t.initialize()
+	case t.listed == nil:
+		return t.tryBare()
+	}
+	return nil
+}
+
+func (t *talk) discover() (err error) {
+	t.discovered, err = t.question("server/discover", t.modernParams())
+	return err
+}
+
+func (t *talk) initialize() (err error) {
+	params, _ := json.Marshal(map[string]any{ // strings are never refused
+		"protocolVersion": legacyVersion, "capabilities": map[string]any{"roots": struct{}{}}, "clientInfo": t.engine.clientInfo(),
+	})
+	t.initialized, err = t.question("initialize", params)
+	return err
+}
+
+func (t *talk) tryBare() (err error) {
+	t.listed, err = t.question("tools/list", json.RawMessage(`{}`))
+	return err
+}
+
+// question sends a request that is small enough for any pipe.
+func (t *talk) question(method string, params json.RawMessage) (chan reply, error) {
+	q, err := t.ask(t.ctx, method, func(int64) json.RawMessage { return params }, nil)
+	switch {
+	case t.ctx.Err() != nil:
+		return nil, t.ctx.Err()
+	case err != nil:
+		return nil, errGone
+	}
+	return q.reply, nil
+}
+
+// heardDiscover takes a server for a modern one if it says so. Whatever else it says, it may be
+// one that wants a handshake.
+func (t *talk) heardDiscover(r reply) (greeting, error) {
+	var said struct {
+		Supported    []string `json:"supportedVersions"`
+		Capabilities struct {
+			Tools struct {
+				ListChanged bool `json:"listChanged"`
+			} `json:"tools"`
+		} `json:"capabilities"`
+	}
+	switch {
+	case isGone(r.err):
+		return greeting{}, errGone
+	case r.err == nil && lax(r.result, &said) == nil && slices.Contains(said.Supported, modernVersion):
+		return greeting{era: modern, version: modernVersion, listens: said.Capabilities.Tools.ListChanged}, nil
+	case refusesVersion(r.err):
+		return greeting{era: modern, version: modernVersion}, nil
+	case t.initialized == nil:
+		return greeting{}, t.initialize()
+	}
+	return greeting{}, nil
+}
+
+// refusesVersion reports whether a server has answered that it knows other revisions, as only
+// modern ones do, and that none of those it knows begins with a handshake.
+func refusesVersion(err error) bool {
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) || e.Code != codeVersion {
+		return false
+	}
+	var data struct {
+		Supported []string `json:"supported"`
+	}
+	known := e.Data != nil && lax(e.Data, &data) == nil
+	return !known || slices.Contains(data.Supported, modernVersion) || !slices.ContainsFunc(data.Supported, isLegacy)
+}
+
+// isLegacy reports whether a revision begins with a handshake. All are dates.
+func isLegacy(version string) bool { return oldestVersion <= version && version <= legacyVersion }
+
+func (t *talk) heardInitialize(r reply) (greeting, error) {
+	var said struct {
+		Version string `json:"protocolVersion"`
+	}
+	var refused *jsonrpc.Error
+	switch {
+	case isGone(r.err):
+		return greeting{}, errGone
+	case errors.As(r.err, &refused) && refused.Code == jsonrpc.MethodNotFound:
+		t.failed = refused
+		return greeting{}, t.tryNext()
+	case r.err != nil:
+		t.failed = fmt.Errorf("it answered initialize with an error: %w", r.err)
+		if t.discovered == nil {
+			return greeting{}, t.failed
+		}
+		return greeting{}, nil // discover may be answered yet
+	case lax(r.result, &said) != nil || !isLegacy(said.Version):
+		return greeting{}, fmt.Errorf("it answered initialize with revision %q; known are those from %s to %s", said.Version, oldestVersion, legacyVersion)
+	}
+	t.notify(t.ctx, "notifications/initialized", nil)
+	return greeting{era: legacy, version: said.Version}, nil
+}
+
+func (t *talk) heardList(r reply) (greeting, error) {
+	switch {
+	case isGone(r.err):
+		return greeting{}, errGone
+	case len(t.discovered) > 0 || len(t.initialized) > 0:
+		t.listed <- r // they were answered before
+		return greeting{}, nil
+	case r.err == nil:
+		return greeting{era: bare}, nil
+	case t.initialized == nil || t.failed != nil:
+		return greeting{}, fmt.Errorf("it answered tools/list with an error: %w", r.err)
+	}
+	return greeting{}, nil // it waits for initialize to be done
+}
+
+func isGone(err error) bool { return durward.ReasonOf(err) == durward.ServerDisconnected }
+
+// lax decodes what has been checked, whatever else there is in it.
+func lax(text []byte, into any) error {
+	return jsonx.Decode(text, into, jsonx.Options{
+		Limits: jsonx.Limits{Bytes: int64(len(text)), Depth: messageDepth, Values: len(text)}, IgnoreUnknown: true,
+	})
+}
+
+type clientInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+func (e *Engine) clientInfo() clientInfo { return clientInfo{"durward", e.options.Version} }
+
+const metaPrefix = "io.modelcontextprotocol/"
+
+// meta is what each request to a modern server holds, and for a call whose progress is wanted
+// the token to report it under. It is nil where there is nothing to say.
+func (p *process) meta(era string, token int64) map[string]any {
+	m := map[string]any{}
+	if era == modern {
+		m[metaPrefix+"protocolVersion"] = modernVersion
+		m[metaPrefix+"clientCapabilities"] = struct{}{}
+		m[metaPrefix+"clientInfo"] = p.engine.clientInfo()
+	}
+	if token != 0 {
+		m["progressToken"] = token
+	}
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
+// modernParams are those of a request to a modern server that says nothing but what it must.
+func (p *process) modernParams() json.RawMessage {
+	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0)}) // plain values are never refused
+	return params
+}

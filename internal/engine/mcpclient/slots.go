@@ -1,0 +1,68 @@
+package mcpclient
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Slots let so many in at once, the others in the order in which they came.
+type slots struct {
+	mu      sync.Mutex
+	free    int             // guarded by mu
+	waiting []chan struct{} // guarded by mu; each gets one element when it has a slot
+}
+
+// take waits for a slot. Without an error it is the caller's until give.
+func (s *slots) take(ctx context.Context) error {
+	turn := s.enter()
+	if turn == nil {
+		return nil
+	}
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	if s.withdraw(turn) {
+		return ctx.Err()
+	}
+	<-turn // it had come meanwhile
+	s.give()
+	return ctx.Err()
+}
+
+// enter gives nil to who has a slot, and else where to wait for it.
+func (s *slots) enter() chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free > 0 {
+		s.free--
+		return nil
+	}
+	turn := make(chan struct{}, 1)
+	s.waiting = append(s.waiting, turn)
+	return turn
+}
+
+func (s *slots) withdraw(turn chan struct{}) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.Index(s.waiting, turn)
+	if at < 0 {
+		return false
+	}
+	s.waiting = slices.Delete(s.waiting, at, at+1)
+	return true
+}
+
+func (s *slots) give() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		s.free++
+		return
+	}
+	s.waiting[0] <- struct{}{}
+	s.waiting = slices.Delete(s.waiting, 0, 1)
+}

@@ -1,0 +1,65 @@
+package mcpclient
+
+import (
+	"bytes"
+	"io"
+	"sync"
+)
+
+const (
+	// tailBytes is what is kept of a server's standard error.
+	tailBytes = 64 << 10
+	// logBytes is the most that one line of it takes in the log.
+	logBytes = 8 << 10
+)
+
+// A tail keeps the last of what a server printed to its standard error, over all its starts.
+type tail struct {
+	mu   sync.Mutex
+	text []byte // guarded by mu
+}
+
+func (t *tail) add(p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(p) > tailBytes {
+		p = p[len(p)-tailBytes:]
+	}
+	if over := len(t.text) + len(p) - tailBytes; over > 0 {
+		t.text = t.text[:copy(t.text, t.text[over:])]
+	}
+	t.text = append(t.text, p...)
+}
+
+func (t *tail) all() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.text)
+}
+
+// follow reads a stream to its end, keeps it, and tells each line that is not blank, long ones
+// in parts. It gives the last of them.
+func (t *tail) follow(r io.Reader, tell func(line string)) (last string) {
+	var line []byte
+	end := func() {
+		if text := bytes.TrimSpace(line); len(text) > 0 {
+			last = string(text)
+			tell(last)
+		}
+		line = line[:0]
+	}
+	buf := make([]byte, logBytes)
+	for {
+		n, err := r.Read(buf)
+		t.add(buf[:n])
+		for part := range bytes.Lines(buf[:n]) {
+			if line = append(line, part...); part[len(part)-1] == '\n' || len(line) >= logBytes {
+				end()
+			}
+		}
+		if err != nil {
+			end()
+			return last
+		}
+	}
+}

@@ -1,0 +1,283 @@
+// Command server is an MCP server that misbehaves as it is told to. Its arguments are words:
+//
+//	modern, bare, silentinit   instead of a legacy server: another era, or one that does not
+//	                           answer initialize but tools/list
+//	exit, strict, mute         ends at once; ends at a request it does not know; never answers
+//	garbage, twice, wrongid    prints nonsense between the answers; answers each request twice;
+//	                           answers for somebody else first
+//	pages, loop, twins         lists its tools in pages; without an end; one of them twice
+//	asks                       asks three things of its client, and prints the answers as errors
+//	deafened                   reads nothing once it has been greeted
+//	version=V                  answers initialize with that revision
+//	slow=FILE                  does nothing before the file is there
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+var (
+	words = os.Args[1:]
+	out   sync.Mutex
+	open  sync.Map // of id to chan struct{}, closed when the call is cancelled
+	grown bool     // guarded by out
+)
+
+func is(word string) bool { return slices.Contains(words, word) }
+
+func value(name string) string {
+	for _, w := range words {
+		if v, ok := strings.CutPrefix(w, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Cursor    string          `json:"cursor"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		RequestID json.RawMessage `json:"requestId"`
+		Meta      json.RawMessage `json:"_meta"`
+	} `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+func main() {
+	if is("exit") {
+		fmt.Fprintln(os.Stderr, "no license found")
+		os.Exit(3)
+	}
+	for file := value("slow"); file != ""; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+	}
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var m message
+		if err := json.Unmarshal(line, &m); err != nil {
+			fmt.Fprintln(os.Stderr, "not a message:", err)
+			os.Exit(9)
+		}
+		if !is("mute") {
+			handle(m)
+		}
+		if is("deafened") && m.Method == "tools/list" {
+			select {}
+		}
+	}
+}
+
+func handle(m message) {
+	switch {
+	case m.Method == "notifications/cancelled":
+		if done, ok := open.Load(string(m.Params.RequestID)); ok {
+			close(done.(chan struct{}))
+		}
+	case m.Method == "":
+		fmt.Fprintf(os.Stderr, "answered %s: %s%s\n", m.ID, m.Result, m.Error)
+	case m.Method == "notifications/initialized":
+		if is("asks") {
+			for i, method := range []string{"ping", "roots/list", "sampling/createMessage"} {
+				say(`{"jsonrpc":"2.0","id":%d,"method":%q}`, i, method)
+			}
+		}
+	case m.ID == nil:
+	case m.Method == "tools/list":
+		answer(m, list(m))
+	case m.Method == "tools/call":
+		done := make(chan struct{})
+		open.Store(string(m.ID), done)
+		go call(m, done)
+	case m.Method == "server/discover" && is("modern"):
+		answer(m, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"instructions":""}`)
+	case m.Method == "subscriptions/listen" && is("modern"):
+		say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}`)
+	case m.Method == "initialize" && is("silentinit"):
+	case m.Method == "initialize" && !is("modern") && !is("bare"):
+		version := value("version")
+		if version == "" {
+			version = "2025-06-18"
+		}
+		answer(m, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"fixture","version":"1"}}`, version))
+	case is("strict"):
+		os.Exit(4)
+	case is("silentinit"):
+	default:
+		fail(m, -32601, "no such method: "+m.Method)
+	}
+}
+
+func say(format string, args ...any) {
+	out.Lock()
+	defer out.Unlock()
+	fmt.Fprintf(os.Stdout, format+"\n", args...)
+}
+
+func answer(m message, result string) {
+	if is("garbage") {
+		say("Listening…\n{\"jsonrpc\":\"2.0\",\"id\"\n\x00\xff{}}[\n[]\n{}\nnull\n{\"id\":true,\"jsonrpc\":\"2.0\",\"result\":{}}")
+	}
+	if is("wrongid") {
+		for _, id := range []string{"987654", `"` + string(m.ID) + `"`, string(m.ID) + ".0", "-1", "99999999999999999999"} {
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"tools":[],"wrong":true}}`, id)
+		}
+	}
+	say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	if is("twice") {
+		say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"second":true}}`, m.ID)
+	}
+}
+
+func fail(m message, code int, text string) {
+	say(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q,"data":{"n":12345678901234567890}}}`, m.ID, code, text)
+}
+
+func text(s string) string {
+	quoted, _ := json.Marshal(s)
+	return fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted)
+}
+
+const tool = `{"name":%q,"title":"T","description":"D","inputSchema":{"type":"object","x":1.0},"annotations":{"readOnlyHint":true}}`
+
+func list(m message) string {
+	at, _ := strconv.Atoi(m.Params.Cursor)
+	one := func(name string) string { return fmt.Sprintf(tool, name) }
+	switch {
+	case is("loop"):
+		return fmt.Sprintf(`{"tools":[%s],"nextCursor":"%d"}`, one(fmt.Sprint("t", at)), (at+1)%3)
+	case is("pages") && at < 4:
+		return fmt.Sprintf(`{"tools":[%s],"nextCursor":"%d"}`, one(fmt.Sprint("t", at)), at+1)
+	case is("twins"):
+		return `{"tools":[` + one("a") + `,` + strings.Replace(one("a"), `"D"`, `"second"`, 1) + `,{"title":"nameless"},7]}`
+	}
+	out.Lock()
+	defer out.Unlock()
+	if grown {
+		return `{"tools":[` + one("echo") + `,` + one("grown") + `]}`
+	}
+	return `{"tools":[` + one("echo") + `]}`
+}
+
+type arguments struct {
+	Text, Path, Addr string
+	Bytes, Code      int
+	Began, Gone      string
+}
+
+func call(m message, cancelled chan struct{}) {
+	var a arguments
+	_ = json.Unmarshal(m.Params.Arguments, &a)
+	switch m.Params.Name {
+	case "echo":
+		answer(m, fmt.Sprintf(`{"content":[],"structuredContent":%s}`, m.Params.Arguments))
+	case "raw":
+		answer(m, a.Text)
+	case "line":
+		say("%s", strings.ReplaceAll(a.Text, "ID", string(m.ID)))
+	case "meta":
+		if m.Params.Meta == nil {
+			m.Params.Meta = json.RawMessage("null")
+		}
+		answer(m, fmt.Sprintf(`{"meta":true,"structuredContent":%s}`, m.Params.Meta))
+	case "big":
+		answer(m, text(strings.Repeat("x", a.Bytes)))
+	case "idlast":
+		say(`{"result":%s,"jsonrpc":"2.0","id":%s}`, text(strings.Repeat("x", a.Bytes)), m.ID)
+	case "error":
+		fail(m, a.Code, a.Text)
+	case "failed":
+		answer(m, `{"isError":true,"content":[{"type":"text","text":"it failed"}]}`)
+	case "mark":
+		_ = os.WriteFile(a.Path, nil, 0o644)
+		answer(m, text("done"))
+	case "wait": // until it is cancelled
+		_ = os.WriteFile(a.Began, nil, 0o644)
+		<-cancelled
+		_ = os.WriteFile(a.Gone, nil, 0o644)
+		answer(m, text("too late"))
+	case "hang": // whatever happens
+		_ = os.WriteFile(a.Began, nil, 0o644)
+		select {}
+	case "exit":
+		fmt.Fprintln(os.Stderr, a.Text)
+		os.Exit(a.Code)
+	case "close":
+		os.Stdout.Close()
+	case "fork": // somebody who would outlive us, and holds our streams
+		c := exec.Command("setsid", "sleep", "1000")
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		if err := c.Start(); err != nil {
+			fail(m, 1, err.Error())
+			return
+		}
+		answer(m, text(strconv.Itoa(c.Process.Pid)))
+	case "env":
+		list := os.Environ()
+		slices.Sort(list)
+		answer(m, text(strings.Join(list, "\n")))
+	case "dir":
+		dir, _ := os.Getwd()
+		answer(m, text(dir))
+	case "fds": // what is open beside what a Go program opens by itself
+		var list []string
+		entries, _ := os.ReadDir("/proc/self/fd")
+		for _, e := range entries {
+			if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(to, "pipe:") {
+				list = append(list, e.Name())
+			}
+		}
+		answer(m, text(strings.Join(list, " ")))
+	case "read":
+		data, err := os.ReadFile(a.Path)
+		if err != nil {
+			fail(m, 1, err.Error())
+			return
+		}
+		answer(m, text(string(data)))
+	case "dial":
+		c, err := net.DialTimeout("tcp", a.Addr, 5*time.Second)
+		if err != nil {
+			fail(m, 1, err.Error())
+			return
+		}
+		said, _ := io.ReadAll(c)
+		answer(m, text(string(said)))
+	case "grow":
+		out.Lock()
+		grown = true
+		out.Unlock()
+		say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		answer(m, text("done"))
+	case "progress":
+		for i := range 3 {
+			say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"message":"step"}}`, m.ID, i)
+		}
+		say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"n":1.0}}}`)
+		answer(m, text("done"))
+		say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":9}}`, m.ID)
+	default:
+		fail(m, -32602, "no such tool")
+	}
+}
