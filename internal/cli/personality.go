@@ -67,7 +67,7 @@ func firstWord(words []string) string {
 
 // absent lists the commands that other builds have and this one does not.
 var absent = []string{
-	"call", "config", "connect", "console", "hub", "import", "install",
+	"call", "config", "connect", "console", "import", "install",
 	"server", "tools", "trust", "up", "update",
 }
 

@@ -1,0 +1,297 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/door/hub"
+	"github.com/durward/durward/internal/engine/mcpclient"
+	"github.com/durward/durward/internal/httpedge"
+	"github.com/durward/durward/internal/hubconfig"
+	"github.com/durward/durward/internal/pathguard"
+	"github.com/durward/durward/internal/source/mcpservers"
+	"github.com/durward/durward/site"
+)
+
+// hubQueue is how many calls may wait for a slot; each waits no longer than its own time.
+const hubQueue = 1024
+
+// A hubServing is one `durward hub`.
+type hubServing struct {
+	*program
+	host, file, sandbox string
+	port                int
+	allowRemote         bool
+	allowHost           []string
+
+	// given reports whether a flag was.
+	given func(flag string) bool
+}
+
+func (p *program) hubCommand() *cobra.Command {
+	x := &hubServing{program: p}
+	cmd := &cobra.Command{
+		Use:   "hub [FLAG…]",
+		Short: "start MCP servers, and offer the tools of all of them behind one address",
+		Long: `Starts the servers of a configuration (MCP_CONFIG_PATH, default config/mcp_servers.json; --config), keeps them running, and serves GET /tools,
+POST /execute, GET /health, /ready and /metrics, and POST /servers/NAME/restart. Arguments that name files have to name
+them in the sandbox directory (SANDBOX_DIRECTORY, default /workspace). PORT, HOST, LOG_LEVEL, DEFAULT_TIMEOUT, MAX_TIMEOUT,
+MAX_CONCURRENT_EXECUTIONS and MAX_OUTPUT_BYTES are read, too; flags win. SIGTERM lets calls end within 5 s and then ends the
+servers, with all that they have started; a second one does not wait. With GATEWAY_TOKEN_FILE callers have to show the
+token in that file.`,
+		Example: `  SANDBOX_DIRECTORY=/tmp/ws durward hub
+  durward hub --config .mcp.json --sandbox-dir . --port 0`,
+		Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			x.given = cmd.Flags().Changed
+			return x.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&x.host, "host", "127.0.0.1", "listen on this `ADDRESS` (HOST)")
+	f.IntVar(&x.port, "port", 8002, "listen on this `PORT`; 0 picks a free one (PORT)")
+	f.StringVar(&x.file, "config", "", "the servers are in `FILE` (MCP_CONFIG_PATH; default: config/mcp_servers.json)")
+	f.StringVar(&x.sandbox, "sandbox-dir", "", "hold the arguments of tools to `DIR` (SANDBOX_DIRECTORY; default: /workspace)")
+	f.BoolVar(&x.allowRemote, "allow-remote", false, "serve every caller from other machines, too")
+	f.StringArrayVar(&x.allowHost, "allow-host", nil, "answer to this `NAME`, too")
+	return cmd
+}
+
+// run is the whole of it: from settings to a server, and to its end.
+func (x *hubServing) run(ctx context.Context) error {
+	x.stderr.unhurry() // no call waits for who reads the log
+	s, err := x.settingsOf()
+	if err != nil {
+		return err
+	}
+	if s.sandbox, err = s.openSandbox(x.dir); err != nil {
+		return err
+	}
+	c, err := mcpservers.Load(mcpservers.Place{File: absolute(s.file, x.dir), Sandbox: s.sandbox, Home: x.home(), Environ: x.env})
+	if err != nil {
+		return err
+	}
+	rules, err := x.rules()
+	if err != nil {
+		return err
+	}
+	l, err := httpedge.Listen(ctx, httpedge.Address{Host: s.host, Port: s.port, Authenticated: rules.Authenticate != nil, AllowRemote: x.allowRemote})
+	if err != nil {
+		return withHint(err, "choose another port, or 0 for a free one")
+	}
+	h := &hubServer{hubServing: x, settings: s, config: c, rules: rules}
+	if err := h.open(); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return h.serve(ctx, l)
+}
+
+func (x *hubServing) rules() (httpedge.Rules, error) {
+	rules := httpedge.Rules{Hosts: x.allowHost, AnyHost: x.allowRemote, NoOrigin: x.allowRemote}
+	if _, err := httpedge.NewGuard(rules); err != nil {
+		return rules, usageError("name a host, like hub.example.org or hub.example.org:8002", "--allow-host: %w", cause(err))
+	}
+	if file := x.env["GATEWAY_TOKEN_FILE"]; file != "" {
+		token, _, err := site.ReadTokenFile(file)
+		if err != nil {
+			return rules, err
+		}
+		rules.Authenticate = httpedge.Tokens{httpedge.Token(token)}.Authenticate
+	}
+	return rules, nil
+}
+
+// A hubServer keeps the servers and serves their tools.
+type hubServer struct {
+	*hubServing
+	settings hubSettings
+	config   *hubconfig.Config
+	rules    httpedge.Rules
+
+	told    *heldWriter
+	logger  *slog.Logger
+	log     *audit.Log
+	guard   *pathguard.Guard
+	engine  *mcpclient.Engine
+	source  *mcpservers.Source
+	runtime *core.Runtime
+	changed chan struct{} // has room for one
+}
+
+// open builds all that stands behind the door. Nothing is started yet.
+func (h *hubServer) open() (err error) {
+	h.told = &heldWriter{to: h.stderr}
+	h.logger = slog.New(slog.NewJSONHandler(safeJSON{h.told}, &slog.HandlerOptions{Level: h.settings.level, ReplaceAttr: gatewayAttr}))
+	h.changed = make(chan struct{}, 1)
+	if h.log, err = h.openLog(h.logger, audit.Leave{}); err != nil {
+		return err
+	}
+	if h.guard, err = pathguard.Open([]string{h.settings.sandbox}, pathguard.Options{}); err != nil {
+		return errors.Join(err, h.log.Close())
+	}
+	h.engine, err = mcpclient.New(mcpclient.Options{
+		Servers: h.config.Servers, SandboxDir: h.settings.sandbox, Environ: h.env, Version: h.version, Refresh: h.config.Refresh, Logger: h.logger,
+		Changed: func(string) {
+			select {
+			case h.changed <- struct{}{}:
+			default:
+			}
+		},
+	})
+	if err != nil {
+		return errors.Join(err, h.guard.Close(), h.log.Close())
+	}
+	if err = h.assemble(); err != nil {
+		return errors.Join(err, h.engine.Close(), h.guard.Close(), h.log.Close())
+	}
+	return nil
+}
+
+// assemble makes the runtime.
+func (h *hubServer) assemble() (err error) {
+	warn := func(text string) { h.logger.Warn(text) }
+	for _, text := range h.config.Warnings {
+		warn(text)
+	}
+	if h.source, err = mcpservers.New(h.config, mcpservers.Options{Servers: running{h.engine}, Judge: h.guard, Warn: warn}); err != nil {
+		return err
+	}
+	h.runtime, err = core.New(core.Options{
+		Source: h.source, Policy: h.policy(), Recorder: h.log, Engines: map[string]core.Engine{mcpclient.Name: h.engine},
+		MaxConcurrent: h.settings.concurrent, MaxQueue: hubQueue, QueueTime: h.settings.maxTimeout,
+	})
+	return err
+}
+
+func (h *hubServer) policy() *hubconfig.Policy {
+	text, _ := os.ReadFile(h.config.File) // it is named in records, and was read before
+	sum := sha256.Sum256(text)
+	return &hubconfig.Policy{
+		Config: h.config, Default: h.settings.timeout, Most: h.settings.maxTimeout, OutputBytes: h.settings.outputBytes,
+		Hash: "sha256:" + hex.EncodeToString(sum[:]),
+	}
+}
+
+// running tells the source of the servers that the engine keeps.
+type running struct{ *mcpclient.Engine }
+
+func (r running) Tools(server string) []mcpservers.Tool {
+	known := r.Engine.Tools(server)
+	tools := make([]mcpservers.Tool, len(known))
+	for i, t := range known {
+		tools[i] = mcpservers.Tool(t)
+	}
+	return tools
+}
+
+func (r running) Running(server string) bool {
+	for _, s := range r.Servers() {
+		if s.Name == server {
+			return s.State == mcpclient.Running
+		}
+	}
+	return false
+}
+
+// serve takes requests until a signal comes.
+func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
+	ctx, signals := catchSignals(ctx, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM)
+	defer signals.stop()
+	door, err := hub.New(h.door())
+	if err != nil {
+		return errors.Join(err, l.Close(), h.close())
+	}
+	h.engine.Start(ctx)
+	h.source.Refresh()
+	server := httpedge.New(door, httpedge.Options{Grace: 5 * time.Second, BodyBytes: 8 << 20, WriteError: hub.WriteError, Logger: h.logger})
+	fmt.Fprintln(h.stderr, httpedge.StartLine(l.Addr()))
+	h.told.release()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, l) }()
+	for {
+		select {
+		case <-h.changed:
+			h.source.Refresh()
+		case err := <-ended:
+			return errors.Join(err, h.close())
+		case <-signals.second:
+			h.engine.Kill()
+			return exitStatus(signals.status())
+		}
+	}
+}
+
+func (h *hubServer) close() error {
+	h.runtime.Shutdown(context.Background())
+	err := errors.Join(h.engine.Close(), h.guard.Close(), h.log.Close())
+	h.idle = true
+	return err
+}
+
+// door gives the parts of the door.
+func (h *hubServer) door() hub.Options {
+	policy := h.policy()
+	o := hub.Options{
+		Runtime: h.runtime, Tools: h.offered, Servers: h.states, Restart: h.restart, Rules: h.rules, Logger: h.logger,
+		Timeout: func(tool durward.ToolID, asked time.Duration) time.Duration {
+			return policy.Timeout(h.serverOf(tool), asked)
+		},
+		Metrics: hub.NewMetrics(func(tool string) bool { return h.serverOf(durward.ToolID(tool)) != "" }, h.runtime.Load),
+	}
+	if h.config.Missing {
+		o.Missing = "there is no " + filepath.Base(h.config.File)
+	}
+	return o
+}
+
+func (h *hubServer) serverOf(tool durward.ToolID) string {
+	found, err := h.source.Find(context.Background(), tool)
+	if target, ok := found.Spec.(*hubconfig.Target); ok && err == nil {
+		return target.Server
+	}
+	return ""
+}
+
+func (h *hubServer) offered() []hub.Tool {
+	entries := h.source.View().HTTP
+	tools := make([]hub.Tool, len(entries))
+	for i, e := range entries {
+		tools[i] = hub.Tool{Tool: e.Tool, Server: e.Server, Original: e.Original, Qualified: e.Qualified, Annotations: e.Said.Annotations}
+	}
+	return tools
+}
+
+func (h *hubServer) states() []hub.Server {
+	var servers []hub.Server
+	for _, s := range h.engine.Servers() {
+		servers = append(servers, hub.Server{
+			Name: s.Name, Running: s.State == mcpclient.Running, PID: s.PID, Since: s.Since, Restarts: s.Restarts, LastError: s.LastError,
+			Tools: s.Tools, ProtocolVersion: s.ProtocolVersion, Era: s.Era, RetryAfter: s.RetryAfter,
+		})
+	}
+	return servers
+}
+
+func (h *hubServer) restart(ctx context.Context, server string) error {
+	err := h.engine.Restart(ctx, server)
+	h.source.Refresh()
+	return err
+}
+
+func upper(text string) string { return strings.ToUpper(text) }

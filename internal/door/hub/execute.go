@@ -1,0 +1,258 @@
+package hub
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/httpedge"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// maxBody bounds the body of a request.
+const maxBody = 4 << 20
+
+// An order is the body of a POST to /execute.
+type order struct {
+	tool      string
+	arguments json.RawMessage
+	timeout   time.Duration // zero asks for none
+	id        string
+}
+
+// decode reads an order. Members that it does not know are passed over.
+func decode(r *http.Request) (order, error) {
+	body, err := httpedge.ReadBody(r, maxBody)
+	if err != nil {
+		return order{}, err
+	}
+	if err := httpedge.NeedJSON(r, false); err != nil {
+		return order{}, err
+	}
+	limits := jsonx.Limits{Bytes: maxBody + 1, Values: maxBody}
+	if err := jsonx.Check(body, limits); err != nil {
+		return order{}, notStrict(err)
+	}
+	members, err := jsonx.Object(body, limits)
+	if err != nil {
+		return order{}, invalid("the body is no object")
+	}
+	return read(members)
+}
+
+func read(members map[string]json.RawMessage) (o order, err error) {
+	var ok bool
+	if o.tool, ok = jsonx.Text(members["tool_name"]); !ok || o.tool == "" {
+		return o, invalid("tool_name, a string, is missing")
+	}
+	if o.arguments = members["arguments"]; len(o.arguments) == 0 {
+		o.arguments = json.RawMessage("{}")
+	}
+	if o.arguments[0] != '{' {
+		return o, invalid("arguments is no object")
+	}
+	if raw := members["request_id"]; len(raw) > 0 {
+		if o.id, ok = jsonx.Text(raw); !ok {
+			return o, invalid("request_id is no string")
+		}
+	}
+	o.timeout, err = timeoutOf(members["timeout"])
+	return o, err
+}
+
+// timeoutOf reads a number of seconds above zero.
+func timeoutOf(raw json.RawMessage) (time.Duration, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return 0, nil
+	}
+	seconds, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || !(seconds > 0) {
+		return 0, &durward.Error{Reason: durward.BadTimeout, Op: "decode", Err: errors.New("timeout is no number of seconds above 0")}
+	}
+	const most = 1e6
+	return max(time.Duration(min(seconds, most)*float64(time.Second)), 1), nil
+}
+
+func notStrict(err error) error {
+	what := "the body is not strict JSON"
+	if at := new(jsonx.SyntaxError); errors.As(err, &at) {
+		what = fmt.Sprintf("%s (line %d, column %d)", what, at.Line, at.Column)
+	}
+	return &durward.Error{Reason: durward.BadJSON, Op: "decode", Err: errors.New(what)}
+}
+
+func invalid(what string) error {
+	return &durward.Error{Reason: durward.BadCall, Op: "decode", Err: errors.New(what)}
+}
+
+// execute answers a POST to /execute.
+func (d *door) execute(w http.ResponseWriter, r *http.Request) error {
+	began := time.Now()
+	o, err := decode(r)
+	if err != nil {
+		return err
+	}
+	c := durward.Call{
+		Door: Name, Surface: "http", Caller: httpedge.CallerOf(r.Context()), Trace: httpedge.TraceOf(r), ClientID: o.id,
+		Tool: durward.ToolID(o.tool), Input: o.arguments, Arrived: began,
+	}
+	timeout := d.Timeout(durward.ToolID(o.tool), o.timeout)
+	c.Ask.Limits.Wall, c.Deadline = timeout, began.Add(timeout)
+	result, err := d.Runtime.Do(r.Context(), c)
+	a, err := outcome(result, httpedge.EndOf(r.Context(), err), timeout)
+	if err != nil {
+		d.Metrics.count(o.tool, "refused", time.Since(began))
+		return err
+	}
+	d.Metrics.count(o.tool, a.status, time.Since(began))
+	a.write(w, time.Since(began))
+	return nil
+}
+
+// An answer is what an order came to, where its server was asked.
+type answer struct {
+	status string
+	output json.RawMessage // nil is null
+	err    string          // of a failure
+	code   *int64          // of an error of the server's protocol
+}
+
+const (
+	success = "success"
+	failure = "error"
+)
+
+// outcome makes an answer of what a call came to. An error is one for which no server was
+// asked.
+func outcome(result durward.Result, err error, timeout time.Duration) (answer, error) {
+	if err == nil {
+		return answerOf(result), nil
+	}
+	reason := durward.ReasonOf(err)
+	switch reason {
+	case durward.DeadlineExceeded:
+		return answer{status: failure, err: "Tool execution timed out after " + strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64) + "s"}, nil
+	case durward.ServerDisconnected, durward.ServerError, durward.MalformedResult, durward.InputRequired, durward.InputMismatch, durward.OutputTooLarge:
+		a := answer{status: failure, err: messageOf(err, reason)}
+		if code, ok := durward.DetailOf(err).Members["code"].(int64); ok {
+			a.code = &code
+		}
+		return a, nil
+	}
+	return answer{}, err
+}
+
+// messageOf gives what the caller is told of a server's failure.
+func messageOf(err error, reason durward.Reason) string {
+	if message, ok := durward.DetailOf(err).Members["message"].(string); ok {
+		return message
+	}
+	if reason == durward.OutputTooLarge {
+		return "output_too_large"
+	}
+	return reason.Summary()
+}
+
+// answerOf makes an answer of the result object of a tool.
+func answerOf(result durward.Result) answer {
+	a := answer{status: success}
+	var blocks []json.RawMessage
+	structured := false
+	for name, value := range jsonx.Members(jsonx.TrimSpace(result.Output)) {
+		switch string(name) {
+		case "structuredContent":
+			if string(value) != "null" {
+				a.output, structured = value, true
+			}
+		case "content":
+			if len(value) > 0 && value[0] == '[' {
+				blocks = jsonx.Elements(value)
+			}
+		}
+	}
+	if !structured {
+		a.output = outputOf(blocks)
+	}
+	if result.Failed {
+		a.status, a.err = failure, joined(blocks)
+	}
+	return a
+}
+
+// outputOf gives the text of one block of text, all blocks where there are several, and nil
+// where there is none.
+func outputOf(blocks []json.RawMessage) json.RawMessage {
+	switch len(blocks) {
+	case 0:
+		return nil
+	case 1:
+		if text, ok := textOf(blocks[0]); ok {
+			return text
+		}
+	}
+	list := []byte{'['}
+	for i, block := range blocks {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, block...)
+	}
+	return append(list, ']')
+}
+
+// textOf gives the text of a block of text, as it stands in it.
+func textOf(block json.RawMessage) (text json.RawMessage, ok bool) {
+	if len(block) == 0 || block[0] != '{' {
+		return nil, false
+	}
+	isText := false
+	for name, value := range jsonx.Members(block) {
+		switch string(name) {
+		case "type":
+			kind, _ := jsonx.Text(value)
+			isText = kind == "text"
+		case "text":
+			if _, is := jsonx.Text(value); is {
+				text = value
+			}
+		}
+	}
+	return text, isText && text != nil
+}
+
+// joined gives the texts of all blocks of text.
+func joined(blocks []json.RawMessage) string {
+	var texts []string
+	for _, block := range blocks {
+		if raw, ok := textOf(block); ok {
+			text, _ := jsonx.Text(raw)
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// write sends the answer.
+func (a answer) write(w http.ResponseWriter, took time.Duration) {
+	line := jsonx.AppendString(append(make([]byte, 0, len(a.output)+128), `{"status":`...), a.status)
+	line = append(line, `,"output":`...)
+	if a.output == nil {
+		line = append(line, "null"...)
+	}
+	line = append(append(line, a.output...), `,"error":`...)
+	if a.status == success {
+		line = append(line, "null"...)
+	} else {
+		line = jsonx.AppendString(line, a.err)
+	}
+	if a.code != nil {
+		line = strconv.AppendInt(append(line, `,"error_code":`...), *a.code, 10)
+	}
+	line = strconv.AppendFloat(append(line, `,"execution_time_ms":`...), float64(took.Microseconds())/1000, 'f', -1, 64)
+	send(w, http.StatusOK, append(line, "}\n"...))
+}

@@ -1,0 +1,76 @@
+package hubconfig
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/durward/durward"
+)
+
+// A Policy decides the calls of a hub: how long one may take, how much it may answer, and who
+// may call what. It is pure and safe for concurrent use.
+type Policy struct {
+	Config *Config
+	// Default is what a call gets whose server says nothing, and Most what one gets at most.
+	Default, Most time.Duration
+	// OutputBytes bounds a result.
+	OutputBytes int64
+	// Hash names the configuration in records.
+	Hash string
+}
+
+// Timeout is what a call of a server gets that asks for so much; zero asks for nothing.
+func (p *Policy) Timeout(server string, asked time.Duration) time.Duration {
+	if asked == 0 {
+		asked = p.Default
+		for _, s := range p.Config.Servers {
+			if s.Name == server && s.Timeout > 0 {
+				asked = s.Timeout
+			}
+		}
+	}
+	return min(asked, p.Most)
+}
+
+// tokenPrefix is what the name of a caller begins with who has shown a token.
+const tokenPrefix = "token:"
+
+// Decide tells whether a call may run.
+func (p *Policy) Decide(c durward.Call, t durward.Tool) durward.Decision {
+	target, ok := t.Spec.(*Target)
+	if !ok {
+		return durward.Decision{Code: durward.Defect, Reason: fmt.Sprintf("the tool %q is none of a hub", t.ID), PolicyHash: p.Hash}
+	}
+	for i, token := range p.Config.Tokens {
+		if c.Caller.Name == tokenPrefix+token.Name && !token.allows(string(t.ID)) {
+			return durward.Decision{
+				Code: durward.ToolNotFound, Rule: fmt.Sprintf("tokens[%d].allowTools", i), Where: token.Where, PolicyHash: p.Hash,
+				Reason: fmt.Sprintf("the token %s may not call %s", token.Name, t.ID), Remedy: "add the tool to allowTools of the token",
+			}
+		}
+	}
+	limits := durward.Limits{
+		Wall: p.Timeout(target.Server, c.Ask.Limits.Wall), Output: p.OutputBytes, OutputHard: durward.Unlimited,
+		CPU: durward.Unlimited, Memory: durward.Unlimited, Pids: durward.Unlimited, OpenFiles: durward.Unlimited,
+		FileSize: durward.Unlimited, Tmp: durward.Unlimited, Stdin: durward.Unlimited,
+	}
+	return durward.Decision{
+		Allow: true, Rule: "servers." + target.Server, Where: p.where(target.Server), Reason: "the configuration has the server", PolicyHash: p.Hash,
+		Grant: durward.Grant{
+			Mode: durward.External, Level: durward.LevelNone, Identity: durward.Identity{Keep: true}, Limits: limits, Keep: durward.KeepRefuse,
+		},
+	}
+}
+
+func (p *Policy) where(server string) durward.Position {
+	for _, s := range p.Config.Servers {
+		if s.Name == server {
+			return s.Where
+		}
+	}
+	return durward.Position{}
+}
+
+// allows reports whether a token may call a tool by its exposed name. One that it may not call
+// is for its holder no tool at all.
+func (t Token) allows(tool string) bool { return len(t.AllowTools) == 0 || Matches(t.AllowTools, tool) }
