@@ -142,7 +142,7 @@ func (s *Source) Bind(ctx context.Context, t durward.Tool, c durward.Call) (json
 	}
 	input := c.Input
 	if one.PathPolicy != "off" {
-		w := walk{members: one.members, judge: s.options.Judge, verbatim: s.config.ForwardPaths == "verbatim"}
+		w := walk{members: one.members, judge: s.options.Judge, verbatim: s.config.ForwardPaths == "verbatim", dir: one.Dir}
 		var err error
 		if input, err = w.through(ctx, c.Input); err != nil {
 			return nil, err

@@ -36,6 +36,8 @@ type walk struct {
 	judge Judge
 	// verbatim leaves relative paths as they are.
 	verbatim bool
+	// dir is the server's working directory; empty is the sandbox directory.
+	dir string
 
 	ctx    context.Context
 	text   []byte
@@ -135,13 +137,29 @@ func (w *walk) string(t jsonx.Token, place bool) error {
 	switch {
 	case err != nil:
 		return w.refused(given, err)
-	case !place || w.verbatim || !isRelative(given):
+	case !isRelative(given):
 		return nil
+	case !place || w.verbatim:
+		return w.refused(given, w.fromDir(given))
 	case !utf8.ValidString(full):
 		return w.refuse(durward.NameNotText, "notText", given, durward.NameNotText.Summary())
 	}
 	w.edits = append(w.edits, edit{t.From, t.To, full})
 	return nil
+}
+
+// fromDir judges a relative path that the server gets as it is and may take from its own working
+// directory. Where that is outside the sandbox directory all is outside: then only a file server
+// is refused, for with others such a member may hold no path at all.
+func (w *walk) fromDir(given string) error {
+	if w.dir == "" {
+		return nil
+	}
+	if _, err := w.judge.JudgeForeign(w.ctx, w.dir); err != nil && !w.fileServer {
+		return nil
+	}
+	_, err := w.judge.JudgeForeign(w.ctx, w.dir+"/"+given)
+	return err
 }
 
 // isURI reports whether a string is one of another scheme than file, which names no path.

@@ -169,6 +169,28 @@ func TestRelativePathsCanStayAsTheyAre(t *testing.T) {
 	}
 }
 
+// A relative path that the server gets as it is is inside by the server's own working directory,
+// too.
+func TestRelativePathsFromTheServersDirectory(t *testing.T) {
+	box := newSandbox(t)
+	must(t, os.Symlink("../../outside", box.root+"/sub/link"))
+	for _, test := range []struct{ top, dir, extras, given, rule string }{
+		{"", box.root + "/sub", "", `{"source":"link/x"}`, "outsideSandbox"},
+		{"", box.root + "/sub", "", `{"source":"x"}`, ""},
+		{"", box.root + "/sub", "", `{"path":"link/x"}`, ""}, // it gets the absolute one
+		{`"forwardPaths": "verbatim",`, box.root + "/sub", "", `{"path":"link/x"}`, "outsideSandbox"},
+		{"", box.root + "/sub", "", `{"source":"` + box.root + `/x"}`, ""},
+		{"", box.top, "", `{"to":"somebody"}`, ""},
+		{"", box.top, `"fileServer": true`, `{"to":"somebody"}`, "outsideSandbox"},
+	} {
+		c := parse(t, `{`+test.top+` "servers": [{"name": "a", "command": "x", "cwd": "`+test.dir+`", "x-gateway": {`+test.extras+`}}]}`)
+		_, err := bind(t, sourceOf(t, c, fleetOf("a: use"), box), test.given)
+		if rule, _ := durward.DetailOf(err).Members["rule"].(string); rule != test.rule || (err == nil) != (test.rule == "") {
+			t.Errorf("%s in %s: %v; want %q", test.given, test.dir, err, test.rule)
+		}
+	}
+}
+
 // A refusal tells what the caller sent, and nothing of where that led.
 func TestRefusalsDoNotTellWhereAPathLeads(t *testing.T) {
 	box := newSandbox(t)
