@@ -1,0 +1,349 @@
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/core/coretest"
+	"github.com/durward/durward/internal/door/hub"
+	"github.com/durward/durward/internal/httpedge"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A bench is a hub on a real connection, whose tools do what a test wrote down.
+type bench struct {
+	t *testing.T
+	coretest.Script
+	coretest.Memory
+	servers   []hub.Server
+	bind      func(durward.Call) error
+	restarted atomic.Int64
+	url       string
+	client    http.Client
+}
+
+func open(t *testing.T, change ...func(*hub.Options)) *bench {
+	t.Helper()
+	b := &bench{t: t, servers: []hub.Server{{Name: "files", Running: true, PID: 7, Since: time.Now(), Tools: 1, Era: "modern"}}}
+	runtime, err := core.New(core.Options{
+		Source: source{b}, Policy: coretest.PolicyFunc(decide), Recorder: &b.Memory, Engines: map[string]core.Engine{"script": &b.Script},
+		MaxConcurrent: 1, MaxQueue: -1, QueueTime: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := hub.Options{
+		Runtime: runtime, Servers: func() []hub.Server { return b.servers },
+		Tools: func() []hub.Tool {
+			return []hub.Tool{{
+				Tool: durward.Tool{ID: "read", Doc: "Reads", Input: json.RawMessage(`{"type":"object"}`)}, Server: "files", Original: "read", Qualified: "files__read",
+				Annotations: []byte(`{"readOnlyHint":true}`),
+			}}
+		},
+		Restart: func(_ context.Context, server string) error {
+			if server != "files" {
+				return &durward.Error{Reason: durward.ToolNotFound}
+			}
+			b.restarted.Add(1)
+			return nil
+		},
+		Timeout: func(_ durward.ToolID, asked time.Duration) time.Duration {
+			if asked == 0 {
+				return 5 * time.Second
+			}
+			return asked
+		},
+		Metrics: hub.NewMetrics(func(tool string) bool { return tool == "read" }, runtime.Load),
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	door, err := hub.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := httpedge.Listen(t.Context(), httpedge.Address{Host: "127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.url, b.client.Transport = httpedge.URL(l.Addr()), &http.Transport{}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- httpedge.New(door, httpedge.Options{BodyBytes: 8 << 20}).Serve(ctx, l) }()
+	t.Cleanup(func() {
+		b.client.CloseIdleConnections()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func decide(c durward.Call, _ durward.Tool) durward.Decision {
+	return durward.Decision{Allow: true, Grant: durward.Grant{StepDown: true, Limits: durward.Limits{Wall: c.Ask.Limits.Wall}}}
+}
+
+type source struct{ *bench }
+
+func (s source) Find(_ context.Context, id durward.ToolID) (durward.Tool, error) {
+	if id != "read" {
+		return durward.Tool{}, &durward.Error{Reason: durward.ToolNotFound}
+	}
+	return durward.Tool{ID: id, Engine: "script"}, nil
+}
+
+func (s source) Tools(context.Context) ([]durward.Tool, error) { return nil, nil }
+
+func (s source) Bind(_ context.Context, _ durward.Tool, c durward.Call) (json.RawMessage, error) {
+	if s.bind != nil {
+		return nil, s.bind(c)
+	}
+	return c.Input, nil
+}
+
+var _ core.Binder = source{}
+
+func (b *bench) send(method, path, body string, headers ...string) (status int, text string, header http.Header) {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := b.client.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return response.StatusCode, strings.TrimSuffix(string(said), "\n"), response.Header
+}
+
+// executed gives the answer to an order of the tool without its time.
+func (b *bench) executed(body string) string {
+	b.t.Helper()
+	status, text, _ := b.send("POST", "/execute", body)
+	said, _, ok := strings.Cut(text, `,"execution_time_ms":`)
+	if status != 200 || !ok {
+		b.t.Errorf("%d %s", status, text)
+	}
+	return said + "}"
+}
+
+// What a result becomes in the answer, to the digit.
+func TestOutputs(t *testing.T) {
+	b := open(t)
+	for _, test := range []struct {
+		result string
+		failed bool
+		want   string
+	}{
+		{`{"content":[{"type":"text","text":"a\u0062"}]}`, false, `{"status":"success","output":"a\u0062","error":null}`},
+		{`{"content":[{"type":"text","text":"a"}],"structuredContent":{"n":12345678901234567890,"z":1.0,"a":null}}`, false, `{"status":"success","output":{"n":12345678901234567890,"z":1.0,"a":null},"error":null}`},
+		{`{"content":[{"type":"text","text":"a"},{"type":"odd","x":[1.50]}]}`, false, `{"status":"success","output":[{"type":"text","text":"a"},{"type":"odd","x":[1.50]}],"error":null}`},
+		{`{"content":[{"type":"image","data":"AA=="}]}`, false, `{"status":"success","output":[{"type":"image","data":"AA=="}],"error":null}`},
+		{`{"content":[]}`, false, `{"status":"success","output":null,"error":null}`},
+		{`{"content":[],"structuredContent":null}`, false, `{"status":"success","output":null,"error":null}`},
+		{`{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}],"isError":true}`, true, `{"status":"error","output":[{"type":"text","text":"one"},{"type":"text","text":"two"}],"error":"one\ntwo"}`},
+	} {
+		b.OnRun = func(context.Context, durward.Call) (durward.Result, error) {
+			return durward.Result{Output: json.RawMessage(test.result), Failed: test.failed}, nil
+		}
+		if got := b.executed(`{"tool_name":"read","arguments":{}}`); got != test.want {
+			t.Errorf("%s:\n%s\n%s", test.result, got, test.want)
+		}
+	}
+}
+
+// The arguments arrive as they were sent, and missing ones are none.
+func TestArguments(t *testing.T) {
+	b := open(t)
+	var got durward.Call
+	b.OnRun = func(_ context.Context, c durward.Call) (durward.Result, error) {
+		got = c
+		return durward.Result{Output: json.RawMessage(`{"content":[]}`)}, nil
+	}
+	for body, want := range map[string]string{
+		`{"tool_name":"read"}`: `{}`,
+		`{"tool_name":"read","arguments":{"n": 1.0,"a":12345678901234567890},"more":1}`: `{"n": 1.0,"a":12345678901234567890}`,
+	} {
+		b.executed(body)
+		if string(got.Input) != want || got.Door != hub.Name || got.Surface != "http" {
+			t.Errorf("%s: %+v with %s", body, got, got.Input)
+		}
+	}
+}
+
+// What happens once the server was asked is an answer with status 200.
+func TestFailuresOfServers(t *testing.T) {
+	b := open(t)
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&durward.Error{Reason: durward.ServerDisconnected, Err: durward.Detail{Members: map[string]any{"message": "MCP server 'files' disconnected"}}}, `{"status":"error","output":null,"error":"MCP server 'files' disconnected"}`},
+		{&durward.Error{Reason: durward.ServerError, Err: durward.Detail{Members: map[string]any{"message": "no", "code": int64(-32001)}}}, `{"status":"error","output":null,"error":"no","error_code":-32001}`},
+		{&durward.Error{Reason: durward.OutputTooLarge}, `{"status":"error","output":null,"error":"output_too_large"}`},
+	} {
+		b.OnRun = func(context.Context, durward.Call) (durward.Result, error) { return durward.Result{}, test.err }
+		if got := b.executed(`{"tool_name":"read"}`); got != test.want {
+			t.Errorf("%v:\n%s\n%s", test.err, got, test.want)
+		}
+	}
+	b.OnRun = func(ctx context.Context, _ durward.Call) (durward.Result, error) {
+		<-ctx.Done()
+		return durward.Result{}, durward.Ended(ctx, "run")
+	}
+	if got := b.executed(`{"tool_name":"read","timeout":0.02}`); got != `{"status":"error","output":null,"error":"Tool execution timed out after 0.02s"}` {
+		t.Error(got)
+	}
+}
+
+// What is refused before a server is asked has a status, and reaches nobody.
+func TestRefusals(t *testing.T) {
+	b := open(t)
+	b.OnRun = func(context.Context, durward.Call) (durward.Result, error) {
+		t.Error("it ran")
+		return durward.Result{}, nil
+	}
+	for _, test := range []struct {
+		method, path, body, kind string
+		status                   int
+		code                     string
+	}{
+		{"POST", "/execute", `{"tool_name":`, "", 400, "bad_json"},
+		{"POST", "/execute", `{"tool_name":"read","tool_name":"read"}`, "", 400, "bad_json"},
+		{"POST", "/execute", `{"tool_name":"read","timeout":NaN}`, "", 400, "bad_json"},
+		{"POST", "/execute", `[]`, "", 422, "validation"},
+		{"POST", "/execute", `{}`, "", 422, "validation"},
+		{"POST", "/execute", `{"tool_name":5}`, "", 422, "validation"},
+		{"POST", "/execute", `{"tool_name":"read","arguments":[]}`, "", 422, "validation"},
+		{"POST", "/execute", `{"tool_name":"read","timeout":0}`, "", 422, "validation"},
+		{"POST", "/execute", `{"tool_name":"read","timeout":"5"}`, "", 422, "validation"},
+		{"POST", "/execute", `{"tool_name":"other"}`, "", 404, "tool_not_found"},
+		{"POST", "/execute", `{"tool_name":"read"}`, "text/plain", 415, "bad_content_type"},
+		{"POST", "/execute", `{"tool_name":"` + strings.Repeat("x", 4<<20) + `"}`, "", 413, "body_too_large"},
+		{"GET", "/execute", ``, "", 405, "method_not_allowed"},
+		{"POST", "/tools", ``, "", 405, "method_not_allowed"},
+		{"GET", "/nothing", ``, "", 404, "not_found"},
+		{"POST", "/servers/other/restart", ``, "", 404, "not_found"},
+	} {
+		kind := "application/json"
+		if test.kind != "" {
+			kind = test.kind
+		}
+		status, text, _ := b.send(test.method, test.path, test.body, "Content-Type", kind)
+		var said struct{ Detail, Code string }
+		if err := json.Unmarshal([]byte(text), &said); err != nil || status != test.status || said.Code != test.code || said.Detail == "" {
+			t.Errorf("%s %s %.60s: %d %s", test.method, test.path, test.body, status, text)
+		}
+	}
+	b.bind = func(durward.Call) error {
+		return &durward.Error{Reason: durward.OutsideRoot, Err: durward.Detail{
+			Members: map[string]any{"pointer": "/path", "rule": "outsideSandbox", "given": "../x"}, Err: errors.New("/srv/secret"),
+		}}
+	}
+	status, text, _ := b.send("POST", "/execute", `{"tool_name":"read"}`)
+	if status != 400 || !strings.Contains(text, `"code":"path_validation"`) || !strings.Contains(text, `"rule":"outsideSandbox"`) || !strings.Contains(text, `/path \"../x\"`) || strings.Contains(text, "secret") {
+		t.Errorf("%d %s", status, text)
+	}
+	b.bind = nil
+	b.OnPrepare = func(context.Context, durward.Call) error {
+		return &durward.Error{Reason: durward.ServerStopped, Err: durward.Detail{Limit: 4, Err: errors.New("MCP server 'files' is stopped")}}
+	}
+	status, text, header := b.send("POST", "/execute", `{"tool_name":"read"}`)
+	if status != 503 || !strings.Contains(text, `"code":"server_stopped"`) || header.Get("Retry-After") != "4" {
+		t.Errorf("%d %s %v", status, text, header)
+	}
+}
+
+// Who finds no slot within its time hears that, and no server is asked.
+func TestBusy(t *testing.T) {
+	b := open(t)
+	began, goOn := make(chan bool), make(chan bool)
+	b.OnRun = func(context.Context, durward.Call) (durward.Result, error) {
+		began <- true
+		<-goOn
+		return durward.Result{Output: json.RawMessage(`{"content":[]}`)}, nil
+	}
+	done := make(chan string, 1)
+	go func() { done <- b.executed(`{"tool_name":"read"}`) }()
+	<-began
+	if status, text, header := b.send("POST", "/execute", `{"tool_name":"read"}`); status != 429 || !strings.Contains(text, `"code":"busy"`) || header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", status, text)
+	}
+	goOn <- true
+	<-done
+}
+
+func TestWhatIsShown(t *testing.T) {
+	b := open(t)
+	for path, want := range map[string]string{
+		"/tools":             `{"tools":[{"name":"read","description":"Reads","input_schema":{"type":"object"},"server":"files","original_name":"read","qualified_name":"files__read","annotations":{"readOnlyHint":true}}]}`,
+		"/tools?server=none": `{"tools":[]}`,
+		"/ready":             `{"ready":true,"status":"healthy"}`,
+	} {
+		if status, text, _ := b.send("GET", path, ""); status != 200 || text != want {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	if status, text, _ := b.send("POST", "/servers/files/restart", ""); status != 200 || b.restarted.Load() != 1 {
+		t.Errorf("%d %s", status, text)
+	}
+	b.servers = append(b.servers, hub.Server{Name: "gone", LastError: "exit status 3"})
+	if status, text, _ := b.send("GET", "/health", ""); status != 200 || !strings.Contains(text, `"status":"degraded"`) ||
+		!strings.Contains(text, `"servers":{"files":"running","gone":"stopped"}`) || !strings.Contains(text, `"last_error":"exit status 3"`) {
+		t.Errorf("%d %s", status, text)
+	}
+	_, page, _ := b.send("GET", "/metrics", "")
+	for _, line := range []string{`mcp_server_up{server="files"} 1`, `mcp_server_up{server="gone"} 0`, `mcp_calls_in_flight 0`} {
+		if !strings.Contains(page, line+"\n") && !strings.HasSuffix(page, line) {
+			t.Errorf("no %s in\n%s", line, page)
+		}
+	}
+	b.servers = []hub.Server{{Name: "gone"}}
+	if status, text, _ := b.send("GET", "/ready", ""); status != 503 {
+		t.Errorf("%d %s", status, text)
+	}
+	b.servers = nil
+	if status, text, _ := b.send("GET", "/ready", ""); status != 200 {
+		t.Errorf("without any server: %d %s", status, text)
+	}
+}
+
+// With a token /health stays open, and tells strangers less.
+func TestStrangersAreToldLess(t *testing.T) {
+	token, err := httpedge.NewToken("t", "s3cret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, func(o *hub.Options) { o.Rules.Authenticate = httpedge.Tokens{token}.Authenticate })
+	if status, text, _ := b.send("GET", "/health", ""); status != 200 || strings.Contains(text, "details") || !strings.Contains(text, `"files":"running"`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text, _ := b.send("GET", "/health", "", "Authorization", "Bearer s3cret"); status != 200 || !strings.Contains(text, `"pid":7`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text, _ := b.send("GET", "/tools", ""); status != 401 || !strings.Contains(text, `"code":"unauthenticated"`) {
+		t.Errorf("%d %s", status, text)
+	}
+}
