@@ -20,6 +20,7 @@ var endless = []string{
 	"DOMAIN_ID=example_domain durward gateway", "DOMAIN_ID=example_domain durward gateway --port 0",
 	"durward egress-proxy --domain example_domain",
 	"durward egress-proxy --host 0.0.0.0 --transparent --manifest my/manifest.yaml --policies my/policies.yaml",
+	"SANDBOX_DIRECTORY=/tmp/ws durward hub", "durward hub --config .mcp.json --sandbox-dir . --port 0",
 	"FIRECRAWL_API_KEY=fc-key durward worker firecrawl",
 	"FIRECRAWL_API_KEY=fc-key WORKER_TOKEN=s3cret durward worker firecrawl --host 0.0.0.0 --token-env WORKER_TOKEN",
 }
