@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// maxLineBytes bounds one message of a server.
-	maxLineBytes = 64 << 20
 	// messageDepth is how deep one may be nested: what reads it behind us often goes no deeper.
 	messageDepth = 1000
 	// mostAnswers is how many answers may wait for a server that does not read them.
@@ -62,6 +60,7 @@ type conn struct {
 	*sender
 	ids      *atomic.Int64 // the last one; of all processes of the server
 	log      *slog.Logger
+	most     int             // bytes of one message of the server
 	roots    json.RawMessage // what roots/list is answered
 	notified func(m jsonrpc.Message)
 
@@ -72,9 +71,9 @@ type conn struct {
 	over  error               // guarded by mu; why nothing can be asked any more
 }
 
-func newConn(out *sender, ids *atomic.Int64, log *slog.Logger, roots json.RawMessage, notified func(jsonrpc.Message)) *conn {
+func newConn(out *sender, of *server, notified func(jsonrpc.Message)) *conn {
 	return &conn{
-		sender: out, ids: ids, log: log, roots: roots, notified: notified,
+		sender: out, ids: &of.ids, log: of.log, most: of.engine.options.lineBytes, roots: of.engine.roots(), notified: notified,
 		answers: make(chan jsonrpc.Message, mostAnswers), asked: make(map[int64]*question),
 	}
 }
@@ -166,7 +165,7 @@ func (c *conn) notify(ctx context.Context, method string, params json.RawMessage
 
 // read takes what a server says until its output ends.
 func (c *conn) read(stdout io.Reader) {
-	lines := jsonrpc.NewReader(stdout, maxLineBytes)
+	lines := jsonrpc.NewReader(stdout, c.most)
 	for {
 		text, err := lines.ReadLine()
 		switch {
@@ -256,7 +255,7 @@ func (c *conn) overlong(head, tail []byte) {
 		c.skip("a line that is too long", head)
 		return
 	}
-	c.settle(jsonrpc.IntID(q.id), reply{err: tooLarge(maxLineBytes)}, head)
+	c.settle(jsonrpc.IntID(q.id), reply{err: tooLarge(int64(c.most))}, head)
 }
 
 func (c *conn) skip(what string, text []byte) {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -96,6 +95,17 @@ func (f *fake) fire(t testing.TB, least, most time.Duration) time.Duration {
 		case <-end:
 			t.Errorf("nobody waits between %s and %s", least, most)
 			return 0
+		}
+	}
+}
+
+// end lets a time pass for all who wait for it now.
+func (f *fake) end(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range f.timers {
+		if t.d == d && len(t.c) == 0 {
+			t.c <- f.at
 		}
 	}
 }
@@ -251,22 +261,6 @@ func appears(t testing.TB, path string) {
 func lives(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " Z")
-}
-
-func dies(t testing.TB, pid int) {
-	t.Helper()
-	for ctx := patient(t); lives(pid); time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil {
-			t.Fatalf("process %d lives", pid)
-		}
-	}
-}
-
-func number(t testing.TB, text string) int {
-	t.Helper()
-	n, err := strconv.Atoi(text)
-	must(t, err)
-	return n
 }
 
 func kill(t testing.TB, pid int) {

@@ -42,6 +42,9 @@ const Name = "mcpclient"
 
 const op = "mcp.call"
 
+// maxLineBytes bounds one message of a server.
+const maxLineBytes = 64 << 20
+
 // closeTime is what calls that run get to end when the engine is closed.
 const closeTime = 5 * time.Second
 
@@ -75,8 +78,9 @@ type Options struct {
 	// object, for a tool by the server's own name.
 	Forward func(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error)
 
-	// Tests have their own.
-	clock clock
+	// Tests have their own: zero means the system's clock, and maxLineBytes.
+	clock     clock
+	lineBytes int
 }
 
 // An Engine keeps servers and calls their tools. It is safe for concurrent use.
@@ -113,6 +117,9 @@ func New(o Options) (*Engine, error) {
 	if o.clock == nil {
 		o.clock = system{}
 	}
+	if o.lineBytes == 0 {
+		o.lineBytes = maxLineBytes
+	}
 	o.Environ = maps.Clone(o.Environ)
 	e := &Engine{options: o, servers: make(map[string]*server), hurry: make(chan struct{})}
 	e.keep, e.end = context.WithCancel(context.Background())
@@ -130,7 +137,7 @@ func New(o Options) (*Engine, error) {
 }
 
 // Start starts all servers at once, and keeps them running until Close. It comes back when each
-// of them runs or has failed for the first time, or when ctx ends. Further calls only wait.
+// of them runs or has failed for the first time, when ctx ends, or when the engine is closed. Further calls only wait.
 func (e *Engine) Start(ctx context.Context) {
 	e.begin.Do(func() {
 		for _, name := range e.order {
@@ -140,6 +147,8 @@ func (e *Engine) Start(ctx context.Context) {
 	for _, name := range e.order {
 		select {
 		case <-e.servers[name].tried:
+		case <-e.keep.Done():
+			return
 		case <-ctx.Done():
 			return
 		}

@@ -62,7 +62,7 @@ func (s *server) run(ctx context.Context) (*process, error) {
 		spawn: r, os: started, pid: started.PID(), changed: make(chan struct{}, 1), talk: talk,
 		silent: make(chan struct{}), doomed: make(chan struct{}), ended: make(chan struct{}),
 	}
-	p.conn = newConn(newSender(r.stdin), &s.ids, s.log, s.engine.roots(), p.hear)
+	p.conn = newConn(newSender(r.stdin), s, p.hear)
 	failed := p.openNetwork()
 	var readers sync.WaitGroup
 	readers.Go(func() { p.conn.read(r.stdout); close(p.silent) })

@@ -154,6 +154,9 @@ func (s *server) leave(p *process) {
 	was := s.process == p
 	if was {
 		s.process, s.since = nil, s.engine.options.clock.now()
+		if s.config.Restart.Policy != "never" {
+			s.next = s.since // as far as is known
+		}
 	}
 	s.mu.Unlock()
 	if was {

@@ -49,6 +49,9 @@ func (s *session) Resize(durward.WindowSize) error { return errNoStreams }
 
 // Read has nothing to give. It waits for the end.
 func (s *session) Read(ctx context.Context, after uint64, _ int, wait time.Duration) (durward.Page, error) {
+	if isClosed(s.done) {
+		return durward.Page{Next: after, Ended: true}, nil
+	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

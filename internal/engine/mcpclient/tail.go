@@ -16,25 +16,22 @@ const (
 // A tail keeps the last of what a server printed to its standard error, over all its starts.
 type tail struct {
 	mu   sync.Mutex
-	text []byte // guarded by mu
+	text []byte // guarded by mu; at most twice as much as is kept
 }
 
 func (t *tail) add(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(p) > tailBytes {
-		p = p[len(p)-tailBytes:]
-	}
-	if over := len(t.text) + len(p) - tailBytes; over > 0 {
-		t.text = t.text[:copy(t.text, t.text[over:])]
-	}
 	t.text = append(t.text, p...)
+	if len(t.text) >= 2*tailBytes { // now and then, and not for each line
+		t.text = t.text[:copy(t.text, t.text[len(t.text)-tailBytes:])]
+	}
 }
 
 func (t *tail) all() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return bytes.Clone(t.text)
+	return bytes.Clone(t.text[max(len(t.text)-tailBytes, 0):])
 }
 
 // follow reads a stream to its end, keeps it, and tells each line that is not blank, long ones

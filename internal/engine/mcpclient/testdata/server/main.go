@@ -84,7 +84,7 @@ func main() {
 			handle(m)
 		}
 		if is("deafened") && m.Method == "tools/list" {
-			select {}
+			time.Sleep(time.Hour)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func list(m message) string {
 }
 
 type arguments struct {
-	Text, Path, Addr string
+	Tool, Text, Path, Addr string
 	Bytes, Code      int
 	Began, Gone      string
 }
@@ -189,6 +189,9 @@ type arguments struct {
 func call(m message, cancelled chan struct{}) {
 	var a arguments
 	_ = json.Unmarshal(m.Params.Arguments, &a)
+	if m.Params.Name == "any" {
+		m.Params.Name = a.Tool
+	}
 	switch m.Params.Name {
 	case "echo":
 		answer(m, fmt.Sprintf(`{"content":[],"structuredContent":%s}`, m.Params.Arguments))
@@ -219,20 +222,20 @@ func call(m message, cancelled chan struct{}) {
 		answer(m, text("too late"))
 	case "hang": // whatever happens
 		_ = os.WriteFile(a.Began, nil, 0o644)
-		select {}
+		time.Sleep(time.Hour)
 	case "exit":
 		fmt.Fprintln(os.Stderr, a.Text)
 		os.Exit(a.Code)
 	case "close":
 		os.Stdout.Close()
 	case "fork": // somebody who would outlive us, and holds our streams
-		c := exec.Command("setsid", "sleep", "1000")
+		c := exec.Command("setsid", "sleep", a.Text)
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
 		if err := c.Start(); err != nil {
 			fail(m, 1, err.Error())
 			return
 		}
-		answer(m, text(strconv.Itoa(c.Process.Pid)))
+		answer(m, text("done"))
 	case "env":
 		list := os.Environ()
 		slices.Sort(list)
