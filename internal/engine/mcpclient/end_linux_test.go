@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -319,6 +320,19 @@ func TestSandbox(t *testing.T) {
 		t.Error(got)
 	}
 	appears(t, h.dir+"/made")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer ln.Close()
+	go func() {
+		for c, err := ln.Accept(); err == nil; c, err = ln.Accept() {
+			c.Close()
+		}
+	}()
+	for server, want := range map[string]string{"a": "server_error", "free": "ok"} {
+		if got := reason(h.call(patient(t), server, "dial", `{"addr":"`+ln.Addr().String()+`"}`)); got != want {
+			t.Errorf("%s reaches another host: %s, want %s", server, got, want)
+		}
+	}
 	env := h.says(t, "env", struct{}{})
 	if strings.Contains(env, "CANARY") || !strings.Contains(env, "HOME=") || !strings.Contains(env, "TMPDIR=") || !strings.Contains(env, "SANDBOX_DIR="+h.dir) {
 		t.Errorf("it has %s", env)

@@ -140,7 +140,7 @@ func newHub(t testing.TB, o Options, servers ...hubconfig.Server) *hub {
 	}
 	o.Servers, o.clock = servers, h.clock
 	if o.Environ == nil {
-		o.Environ = map[string]string{"PATH": os.Getenv("PATH")}
+		o.Environ = map[string]string{"PATH": usualPath}
 	}
 	o.Changed = func(server string) {
 		select {
