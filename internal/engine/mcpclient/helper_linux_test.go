@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/hubconfig"
@@ -255,6 +258,20 @@ func appears(t testing.TB, path string) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// written waits until a pipe holds something that nobody has read. It may be used by any
+// goroutine of a test.
+func written(t testing.TB, pipe *os.File) {
+	raw, err := pipe.SyscallConn()
+	for ctx := patient(t); err == nil; time.Sleep(time.Millisecond) {
+		n, refused := 0, error(nil)
+		err = raw.Control(func(fd uintptr) { n, refused = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+		if err = errors.Join(err, refused, ctx.Err()); n > 0 {
+			return
+		}
+	}
+	t.Errorf("nothing was written: %v", err)
 }
 
 // lives reports whether a process is there and no zombie.
