@@ -76,13 +76,13 @@ func (s *server) call(ctx context.Context, p *prepared, events durward.Events) (
 		s.slots.give()
 		return nil, err
 	}
-	q, err := process.ask(ctx, "tools/call", func(id int64) json.RawMessage { return process.callParams(id, p, events != nil) }, events)
+	q, _ := process.ask(ctx, "tools/call", func(id int64) json.RawMessage { return process.callParams(id, p, events != nil) }, events)
 	if q == nil {
 		s.slots.give()
 		if ctx.Err() != nil {
 			return nil, durward.Ended(ctx, op)
 		}
-		process.end(fmt.Errorf("it closed its input: %w", err))
+		process.breakOff()
 		return nil, stopped(s.config.Name, soon)
 	}
 	defer q.hush()

@@ -62,6 +62,28 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// A server whose input is closed may be about to exit, and how it does is told; one that stays
+// is ended.
+func TestClosedInput(t *testing.T) {
+	for want, exits := range map[string]bool{"it exited with code 7": true, "it closed its input": false} {
+		t.Run(want, func(t *testing.T) {
+			end := filepath.Join(t.TempDir(), "end")
+			e := entry("a", "unplugged="+end)
+			e.Restart.Policy = "never"
+			h := started(t, e)
+			if got := reason(h.call(patient(t), "a", "echo", `{}`)); got != "server_stopped" {
+				t.Errorf("the call ended with %s", got)
+			}
+			if exits {
+				must(t, os.WriteFile(end, nil, 0o644))
+			}
+			if s := h.until(t, "a", func(s Status) bool { return s.LastError != "" }); s.LastError != want || s.State != Stopped {
+				t.Errorf("it is %+v", s)
+			}
+		})
+	}
+}
+
 // A server that is killed is told of by the signal.
 func TestKilled(t *testing.T) {
 	h := started(t, entry("a"))

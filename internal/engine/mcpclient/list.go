@@ -73,8 +73,12 @@ func (p *process) page(ctx context.Context, cursor string) (json.RawMessage, err
 func (p *process) inquire(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
 	text, _ := json.Marshal(params) // strings are never refused
 	q, err := p.ask(ctx, method, func(int64) json.RawMessage { return text }, nil)
-	if q == nil {
-		return nil, errors.Join(errGone, err)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	default:
+		return nil, errGone
 	}
 	select {
 	case r := <-q.reply:

@@ -20,6 +20,9 @@ const (
 	// drainTime bounds the wait for streams that somebody holds open although the tree should
 	// be dead.
 	drainTime = 200 * time.Millisecond
+	// exitTime is what a server that closed a stream gets to exit: one that ends closes them a
+	// moment before it has ended, and how it did is what tells most.
+	exitTime = time.Second
 	// meterTime is the time between two looks at what a server uses, where nothing else bounds it.
 	meterTime = 250 * time.Millisecond
 )
@@ -42,6 +45,9 @@ type process struct {
 	lastly string        // the last line of its errors; set before ended is closed
 	tasks  sync.WaitGroup
 
+	sever   sync.Once
+	severed chan struct{} // closed when its input has been found closed
+
 	doom   sync.Once
 	doomed chan struct{} // closed when it is to end at once, once why is set
 	why    error
@@ -60,7 +66,7 @@ func (s *server) run(ctx context.Context) (*process, error) {
 	talk, quiet := context.WithCancel(context.Background())
 	p := &process{
 		spawn: r, os: started, pid: started.PID(), changed: make(chan struct{}, 1), talk: talk,
-		silent: make(chan struct{}), doomed: make(chan struct{}), ended: make(chan struct{}),
+		silent: make(chan struct{}), severed: make(chan struct{}), doomed: make(chan struct{}), ended: make(chan struct{}),
 	}
 	p.conn = newConn(newSender(r.stdin), s, p.hear)
 	failed := p.openNetwork()
@@ -113,6 +119,10 @@ func (p *process) end(why error) {
 	})
 }
 
+// breakOff gives up a process that does not take what it is sent any more. If it is about to
+// exit it may, so that it is known how.
+func (p *process) breakOff() { p.sever.Do(func() { close(p.severed) }) }
+
 // await waits until the process has ended, or has to.
 func (p *process) await() {
 	limits := p.grant.Limits
@@ -127,6 +137,8 @@ func (p *process) await() {
 		case <-p.os.Exited():
 			return
 		case <-p.silent:
+			return
+		case <-p.severed:
 			return
 		case <-p.doomed:
 			return
@@ -164,10 +176,10 @@ func (p *process) bury(readers *sync.WaitGroup) {
 	}
 }
 
-// endedByItself reports whether the process has ended without us. Its output may end a moment
-// before it.
+// endedByItself reports whether the process has ended without us. It waits a while for one
+// whose streams are closed.
 func (p *process) endedByItself() bool {
-	timer := time.NewTimer(drainTime)
+	timer := time.NewTimer(exitTime)
 	defer timer.Stop()
 	select {
 	case <-p.os.Exited():
@@ -188,6 +200,8 @@ func (p *process) cause(byItself bool) error {
 		err = errors.New("it ran out of memory")
 	case !byItself && isClosed(p.doomed):
 		err = p.why
+	case !byItself && isClosed(p.severed):
+		err = errors.New("it closed its input")
 	case !byItself:
 		err = errors.New("it closed its output")
 	case exit.Err != nil:

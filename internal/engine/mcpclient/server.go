@@ -324,10 +324,12 @@ func (s *server) attempt(ctx context.Context, era string) (*process, error) {
 	if err == nil {
 		return p, nil
 	}
-	p.end(err)
-	<-p.ended
-	if errors.Is(err, errGone) {
-		err = fmt.Errorf("%w: %w", err, p.err)
+	if !errors.Is(err, errGone) {
+		p.end(err)
+		<-p.ended
+		return nil, err
 	}
-	return nil, err
+	p.breakOff()
+	<-p.ended
+	return nil, fmt.Errorf("%w: %w", err, p.err)
 }

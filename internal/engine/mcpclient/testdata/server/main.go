@@ -8,6 +8,8 @@
 //	pages, loop, twins         lists its tools in pages; without an end; one of them twice
 //	asks                       asks three things of its client, and prints the answers as errors
 //	deafened                   reads nothing once it has been greeted
+//	unplugged=FILE             closes its input when it has been greeted, and exits when the file
+//	                           is there
 //	version=V                  answers initialize with that revision
 //	slow=FILE                  does nothing before the file is there
 package main
@@ -64,10 +66,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "no license found")
 		os.Exit(3)
 	}
-	for file := value("slow"); file != ""; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(file); err == nil {
-			break
-		}
+	if file := value("slow"); file != "" {
+		await(file)
 	}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
@@ -80,12 +80,29 @@ func main() {
 			fmt.Fprintln(os.Stderr, "not a message:", err)
 			os.Exit(9)
 		}
+		unplugged := value("unplugged")
+		if unplugged != "" && m.Method == "tools/list" {
+			os.Stdin.Close()
+		}
 		if !is("mute") {
 			handle(m)
+		}
+		if unplugged != "" && m.Method == "tools/list" {
+			await(unplugged)
+			os.Exit(7)
 		}
 		if is("deafened") && m.Method == "tools/list" {
 			time.Sleep(time.Hour)
 		}
+	}
+}
+
+func await(file string) {
+	for {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
