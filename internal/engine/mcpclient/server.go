@@ -174,18 +174,24 @@ func (s *server) live() {
 		}
 		s.due(0, true)
 		p, err := s.start(s.engine.keep)
-		if wish != nil {
-			wish <- err
-		}
-		if err != nil {
-			wish = s.rest(s.unstarted(pace, err))
-			continue
-		}
 		var wait time.Duration
 		var again bool
-		if wait, again, wish = s.serve(p, pace); wish == nil {
+		if err != nil {
+			wait, again = s.unstarted(pace, err)
+			grant(wish, err)
+			wish = s.rest(wait, again)
+			continue
+		}
+		if wait, again, wish = s.serve(p, pace, wish); wish == nil {
 			wish = s.rest(wait, again)
 		}
+	}
+}
+
+// grant tells whoever waits for a start what came of it; a nil wish is nobody's.
+func grant(wish chan error, err error) {
+	if wish != nil {
+		wish <- err
 	}
 }
 
@@ -203,10 +209,12 @@ func (s *server) unstarted(pace *pace, err error) (wait time.Duration, again boo
 }
 
 // serve has calls go to a process until it ends, is to be started anew, or the engine closes.
-func (s *server) serve(p *process, pace *pace) (wait time.Duration, again bool, wish chan error) {
+// Who wished for it hears of it once calls find it, and not before.
+func (s *server) serve(p *process, pace *pace, granted chan error) (wait time.Duration, again bool, wish chan error) {
 	began := s.engine.options.clock.now()
 	s.employ(p)
 	s.tellTried()
+	grant(granted, nil)
 	select {
 	case wish = <-s.wishes:
 		s.leave(p)
