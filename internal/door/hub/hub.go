@@ -124,8 +124,11 @@ func (d *door) route(w http.ResponseWriter, r *http.Request) error {
 		path, method string
 		serve        func(http.ResponseWriter, *http.Request) error
 	}{
-		{pathTools, http.MethodGet, d.showTools}, {pathExecute, http.MethodPost, d.execute}, {pathHealth, http.MethodGet, d.showHealth},
-		{pathReady, http.MethodGet, d.showReady}, {pathMetrics, http.MethodGet, d.showMetrics},
+		{pathTools, http.MethodGet, d.showTools},
+		{pathExecute, http.MethodPost, d.execute},
+		{pathHealth, http.MethodGet, d.showHealth},
+		{pathReady, http.MethodGet, d.showReady},
+		{pathMetrics, http.MethodGet, d.showMetrics},
 	} {
 		if path == page.path {
 			return serve(w, r, page.method, page.serve)
