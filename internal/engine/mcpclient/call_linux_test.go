@@ -225,7 +225,7 @@ func TestOneAtATime(t *testing.T) {
 	go func() { first <- reason(h.call(ctx, "a", "wait", arguments)) }()
 	appears(t, began)
 	h.works(t, "b")
-	short, stop := context.WithTimeout(patient(t), 50*time.Millisecond)
+	short, stop := context.WithTimeout(patient(t), 500*time.Millisecond)
 	defer stop()
 	if got := reason(h.call(short, "a", "echo", `{}`)); got != "queue_timeout" {
 		t.Errorf("without a slot: %s", got)
