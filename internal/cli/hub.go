@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -122,6 +121,7 @@ type hubServer struct {
 	*hubServing
 	settings hubSettings
 	config   *hubconfig.Config
+	policy   *hubconfig.Policy
 	rules    httpedge.Rules
 
 	told    *heldWriter
@@ -172,14 +172,15 @@ func (h *hubServer) assemble() (err error) {
 	if h.source, err = mcpservers.New(h.config, mcpservers.Options{Servers: running{h.engine}, Judge: h.guard, Warn: warn}); err != nil {
 		return err
 	}
+	h.policy = h.makePolicy()
 	h.runtime, err = core.New(core.Options{
-		Source: h.source, Policy: h.policy(), Recorder: h.log, Engines: map[string]core.Engine{mcpclient.Name: h.engine},
+		Source: h.source, Policy: h.policy, Recorder: h.log, Engines: map[string]core.Engine{mcpclient.Name: h.engine},
 		MaxConcurrent: h.settings.concurrent, MaxQueue: hubQueue, QueueTime: h.settings.maxTimeout,
 	})
 	return err
 }
 
-func (h *hubServer) policy() *hubconfig.Policy {
+func (h *hubServer) makePolicy() *hubconfig.Policy {
 	text, _ := os.ReadFile(h.config.File) // it is named in records, and was read before
 	sum := sha256.Sum256(text)
 	return &hubconfig.Policy{
@@ -246,11 +247,10 @@ func (h *hubServer) close() error {
 
 // door gives the parts of the door.
 func (h *hubServer) door() hub.Options {
-	policy := h.policy()
 	o := hub.Options{
 		Runtime: h.runtime, Tools: h.offered, Servers: h.states, Restart: h.restart, Rules: h.rules, Logger: h.logger,
 		Timeout: func(tool durward.ToolID, asked time.Duration) time.Duration {
-			return policy.Timeout(h.serverOf(tool), asked)
+			return h.policy.Timeout(h.serverOf(tool), asked)
 		},
 		Metrics: hub.NewMetrics(func(tool string) bool { return h.serverOf(durward.ToolID(tool)) != "" }, h.runtime.Load),
 	}
@@ -293,5 +293,3 @@ func (h *hubServer) restart(ctx context.Context, server string) error {
 	h.source.Refresh()
 	return err
 }
-
-func upper(text string) string { return strings.ToUpper(text) }

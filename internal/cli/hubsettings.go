@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/durward/durward"
@@ -82,7 +83,7 @@ func seconds(text string, into *time.Duration) bool {
 }
 
 func hubLevel(text string, into *slog.Level) (ok bool) {
-	*into, ok = gatewayLevels[upper(text)]
+	*into, ok = gatewayLevels[strings.ToUpper(text)]
 	return ok
 }
 

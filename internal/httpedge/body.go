@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
 )
 
 // NeedJSON refuses, with BadContentType, a request whose Content-Type is not
@@ -108,4 +109,17 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	b.ended = b.ended || errors.Is(err, io.EOF)
 	return n, err
+}
+
+// NotStrict makes the refusal of a body that package jsonx refused, with reason BadJSON. It
+// tells the place and nothing of the text; nil stays nil.
+func NotStrict(err error) error {
+	if err == nil {
+		return nil
+	}
+	what := "the body is not strict JSON"
+	if at := new(jsonx.SyntaxError); errors.As(err, &at) {
+		what = fmt.Sprintf("%s (line %d, column %d)", what, at.Line, at.Column)
+	}
+	return &durward.Error{Reason: durward.BadJSON, Op: "decode", Err: errors.New(what)}
 }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -54,23 +53,12 @@ func object(body []byte) (map[string]json.RawMessage, error) {
 	limits := jsonx.Limits{Bytes: int64(len(body)) + 1, Values: len(body) + 1}
 	if text := jsonx.TrimSpace(body); len(text) > 0 && text[0] == '{' {
 		members, err := jsonx.Object(body, limits)
-		return members, notStrict(err)
+		return members, httpedge.NotStrict(err)
 	}
 	if err := jsonx.Check(body, limits); err != nil {
-		return nil, notStrict(err)
+		return nil, httpedge.NotStrict(err)
 	}
 	return nil, malformed("the body is not an object")
-}
-
-func notStrict(err error) error {
-	if err == nil {
-		return nil
-	}
-	what := "the body is not strict JSON"
-	if at := new(jsonx.SyntaxError); errors.As(err, &at) {
-		what = fmt.Sprintf("%s (line %d, column %d)", what, at.Line, at.Column)
-	}
-	return &durward.Error{Reason: durward.BadJSON, Op: "decode", Err: errors.New(what)}
 }
 
 func malformed(what string) error {

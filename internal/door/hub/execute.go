@@ -3,7 +3,6 @@ package hub
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -36,7 +35,7 @@ func decode(r *http.Request) (order, error) {
 	}
 	limits := jsonx.Limits{Bytes: maxBody + 1, Values: maxBody}
 	if err := jsonx.Check(body, limits); err != nil {
-		return order{}, notStrict(err)
+		return order{}, httpedge.NotStrict(err)
 	}
 	members, err := jsonx.Object(body, limits)
 	if err != nil {
@@ -76,14 +75,6 @@ func timeoutOf(raw json.RawMessage) (time.Duration, error) {
 	}
 	const most = 1e6
 	return max(time.Duration(min(seconds, most)*float64(time.Second)), 1), nil
-}
-
-func notStrict(err error) error {
-	what := "the body is not strict JSON"
-	if at := new(jsonx.SyntaxError); errors.As(err, &at) {
-		what = fmt.Sprintf("%s (line %d, column %d)", what, at.Line, at.Column)
-	}
-	return &durward.Error{Reason: durward.BadJSON, Op: "decode", Err: errors.New(what)}
 }
 
 func invalid(what string) error {

@@ -199,8 +199,8 @@ func list(m message) string {
 
 type arguments struct {
 	Tool, Text, Path, Addr string
-	Bytes, Code      int
-	Began, Gone      string
+	Bytes, Code            int
+	Began, Gone            string
 }
 
 func call(m message, cancelled chan struct{}) {
