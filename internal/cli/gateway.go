@@ -80,7 +80,7 @@ show the token in that file.`,
 // run is the whole of it: from flags to a server, and to its end.
 func (x *gatewayServing) run(ctx context.Context) error {
 	x.stderr.unhurry() // no run waits for who reads the log
-	rules, err := x.rules()
+	rules, err := x.edgeRules(x.allowHost, x.allowRemote, x.env[varTokenFile])
 	if err != nil {
 		return err
 	}
@@ -119,15 +119,15 @@ func (x *gatewayServing) address() error {
 	return nil
 }
 
-// rules say which requests are looked at. Where the gateway is reached by names that it
-// cannot know, no page in a browser may use it.
-func (x *gatewayServing) rules() (httpedge.Rules, error) {
-	rules := httpedge.Rules{Hosts: x.allowHost, AnyHost: x.allowRemote, NoOrigin: x.allowRemote}
+// edgeRules say which requests a server looks at. Where it is reached by names that it cannot
+// know, no page in a browser may use it. With a token file callers have to show its token.
+func (*program) edgeRules(allowHost []string, allowRemote bool, tokenFile string) (httpedge.Rules, error) {
+	rules := httpedge.Rules{Hosts: allowHost, AnyHost: allowRemote, NoOrigin: allowRemote}
 	if _, err := httpedge.NewGuard(rules); err != nil {
 		return rules, usageError("name a host, like tools.example.org or tools.example.org:8000", "--allow-host: %w", cause(err))
 	}
-	if file := x.env[varTokenFile]; file != "" {
-		token, _, err := site.ReadTokenFile(file)
+	if tokenFile != "" {
+		token, _, err := site.ReadTokenFile(tokenFile)
 		if err != nil {
 			return rules, err
 		}

@@ -24,7 +24,6 @@ import (
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/pathguard"
 	"github.com/durward/durward/internal/source/mcpservers"
-	"github.com/durward/durward/site"
 )
 
 // hubQueue is how many calls may wait for a slot; each waits no longer than its own time.
@@ -86,7 +85,7 @@ func (x *hubServing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rules, err := x.rules()
+	rules, err := x.edgeRules(x.allowHost, x.allowRemote, x.env["GATEWAY_TOKEN_FILE"])
 	if err != nil {
 		return err
 	}
@@ -99,21 +98,6 @@ func (x *hubServing) run(ctx context.Context) error {
 		return errors.Join(err, l.Close())
 	}
 	return h.serve(ctx, l)
-}
-
-func (x *hubServing) rules() (httpedge.Rules, error) {
-	rules := httpedge.Rules{Hosts: x.allowHost, AnyHost: x.allowRemote, NoOrigin: x.allowRemote}
-	if _, err := httpedge.NewGuard(rules); err != nil {
-		return rules, usageError("name a host, like hub.example.org or hub.example.org:8002", "--allow-host: %w", cause(err))
-	}
-	if file := x.env["GATEWAY_TOKEN_FILE"]; file != "" {
-		token, _, err := site.ReadTokenFile(file)
-		if err != nil {
-			return rules, err
-		}
-		rules.Authenticate = httpedge.Tokens{httpedge.Token(token)}.Authenticate
-	}
-	return rules, nil
 }
 
 // A hubServer keeps the servers and serves their tools.
