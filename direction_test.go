@@ -16,7 +16,7 @@ const module = "github.com/durward/durward"
 var leaves = []string{
 	"internal/audit", "internal/chunks", "internal/config", "internal/content", "internal/dirlock", "internal/domain", "internal/droplog",
 	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/hubconfig", "internal/jsonrpc", "internal/jsonx",
-	"internal/machine", "internal/mcppolicy", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext",
+	"internal/machine", "internal/mcppolicy", "internal/mcpserve", "internal/mcpspec", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext",
 	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/wsedge",
 }
 

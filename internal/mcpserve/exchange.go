@@ -1,0 +1,95 @@
+package mcpserve
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/mcpspec"
+)
+
+// An exchange is one request over HTTP on its way to its answer.
+type exchange struct {
+	*Request
+	cancel context.CancelCauseFunc
+	answer jsonrpc.Message // set before the stream ends
+}
+
+// exchange answers a request: by one JSON text, or by events where something is to be said before.
+func (s *Server) exchange(w http.ResponseWriter, r *http.Request, q *Request) {
+	q.Surface = "http"
+	x := &exchange{Request: q}
+	cancel, ok := s.start(q, func(answer jsonrpc.Message) {
+		x.answer = answer
+		q.out.finish(answer)
+		if q.session != nil {
+			q.session.streams.finished(q.out)
+		}
+	})
+	if !ok {
+		refuse(w, http.StatusBadRequest, q.message, idInUse())
+		return
+	}
+	x.cancel = cancel
+	x.write(w, r)
+}
+
+// write writes what comes on the stream. A client that is gone has its request cancelled, unless it
+// can come back for the answer.
+func (x *exchange) write(w http.ResponseWriter, r *http.Request) {
+	e := &eventWriter{w: w, stream: x.out, reader: x.out.attach(0)}
+	for gone := r.Context().Done(); ; {
+		select {
+		case <-x.out.more:
+		case <-gone:
+			if e.begun && x.session != nil {
+				return
+			}
+			x.cancel(context.Cause(r.Context()))
+			gone = nil
+			continue
+		}
+		b := x.out.take(e.reader)
+		switch {
+		case len(b.events) == 0 && !b.ended && !b.leave:
+			continue
+		case !e.begun && b.ended && len(b.events) == 1:
+			writeJSON(w, x.status(), append(b.events[0].text, '\n'))
+			return
+		case !e.begun:
+			x.begin(e)
+		}
+		if e.write(b) {
+			return
+		}
+	}
+}
+
+// begin begins a stream of events, which a client with a session can take up again.
+func (x *exchange) begin(e *eventWriter) {
+	if x.session != nil {
+		e.named, e.name = true, x.session.streams.add(x.out)
+		e.primed = x.Version == mcpspec.Newest
+	}
+	e.begin()
+}
+
+// status is that of an answer which is one JSON text.
+func (x *exchange) status() int {
+	if x.answer.Error == nil {
+		return http.StatusOK
+	}
+	switch x.answer.Error.Code {
+	case jsonrpc.InvalidRequest:
+		return http.StatusBadRequest
+	case mcpspec.CodeHeader, mcpspec.CodeCapability, mcpspec.CodeVersion:
+		if x.Modern {
+			return http.StatusBadRequest
+		}
+	case jsonrpc.MethodNotFound:
+		if x.Modern {
+			return http.StatusNotFound
+		}
+	}
+	return http.StatusOK
+}

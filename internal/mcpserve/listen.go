@@ -1,0 +1,155 @@
+package mcpserve
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/mcpspec"
+)
+
+// A listener is a request of the newer era that stays open for changes.
+type listener struct {
+	request *Request
+	out     *stream
+	lists   map[string]bool // methods of notifications
+	uris    map[string]bool
+}
+
+// Listeners are all that are open. The zero value has none.
+type listeners struct {
+	mu  sync.Mutex
+	all map[*listener]struct{} // guarded by mu
+}
+
+const maxListeners = 1024
+
+func (s *listeners) add(l *listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) >= maxListeners {
+		return false
+	}
+	if s.all == nil {
+		s.all = map[*listener]struct{}{}
+	}
+	s.all[l] = struct{}{}
+	return true
+}
+
+func (s *listeners) remove(l *listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, l)
+}
+
+func (s *listeners) each(f func(*listener)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for l := range s.all {
+		f(l)
+	}
+}
+
+const resourceUpdated = "notifications/resources/updated"
+
+// wishes are the members of a filter that name lists, and the notifications of these.
+var wishes = []struct{ name, capability, method string }{
+	{"toolsListChanged", "tools", "notifications/tools/list_changed"},
+	{"promptsListChanged", "prompts", "notifications/prompts/list_changed"},
+	{"resourcesListChanged", "resources", "notifications/resources/list_changed"},
+}
+
+// listen opens a request, and says what will be told: what was asked for and is offered at all.
+func (s *Server) listen(q *Request) (*listener, *jsonrpc.Error) {
+	filter := q.Param("notifications")
+	if len(filter) == 0 || filter[0] != '{' {
+		return nil, badParams("notifications is not an object of what to listen to")
+	}
+	l := &listener{request: q, out: q.out, lists: map[string]bool{}, uris: map[string]bool{}}
+	told, offered := map[string]any{}, s.Capabilities()
+	for _, wish := range wishes {
+		value := string(member(filter, wish.name))
+		if value != "" && value != "true" && value != "false" {
+			return nil, badParams(wish.name + " is neither true nor false")
+		}
+		if value == "true" && member(offered, wish.capability) != nil {
+			l.lists[wish.method], told[wish.name] = true, true
+		}
+	}
+	if bad := l.follow(member(filter, "resourceSubscriptions")); bad != nil {
+		return nil, bad
+	}
+	if len(l.uris) > 0 && member(offered, "resources") != nil {
+		told["resourceSubscriptions"] = member(filter, "resourceSubscriptions")
+	}
+	if !s.listeners.add(l) {
+		return nil, badRequest("too many subscriptions are open")
+	}
+	l.tell("notifications/subscriptions/acknowledged", encode(map[string]any{"notifications": told}))
+	return l, nil
+}
+
+// follow adds the resources of a filter.
+func (l *listener) follow(list json.RawMessage) *jsonrpc.Error {
+	if list == nil {
+		return nil
+	}
+	if list[0] != '[' {
+		return badParams("resourceSubscriptions is no list")
+	}
+	uris := jsonx.Elements(list)
+	if len(uris) > maxSubscribed {
+		return badRequest("too many resources are listened to")
+	}
+	for _, value := range uris {
+		uri, ok := jsonx.Text(value)
+		if !ok {
+			return badParams("resourceSubscriptions is no list of strings")
+		}
+		l.uris[uri] = true
+	}
+	return nil
+}
+
+// tell sends a notification with the mark of the subscription.
+func (l *listener) tell(method string, params json.RawMessage) {
+	l.out.put(jsonrpc.Message{Kind: jsonrpc.Notification, Method: method, Params: appendOthers(l.mark(), params, "_meta")}, mayBeLost)
+}
+
+// mark begins an object with the _meta of the subscription.
+func (l *listener) mark() []byte {
+	text := jsonx.AppendString([]byte(`{"_meta":{`), mcpspec.MetaSubscription)
+	return append(append(append(text, ':'), l.request.message.ID.String()...), '}')
+}
+
+// over is the answer to the request: nothing more will be told.
+func (l *listener) over() jsonrpc.Message {
+	return l.request.message.Answer(append(l.mark(), `,"resultType":"complete"}`...))
+}
+
+// wants reports whether a notification is one that was asked for.
+func (l *listener) wants(method string, params json.RawMessage) bool {
+	if method == resourceUpdated {
+		uri, _ := jsonx.Text(member(params, "uri"))
+		return l.uris[uri]
+	}
+	return l.lists[method]
+}
+
+// listenHTTP keeps a subscription open as long as its connection.
+func (s *Server) listenHTTP(w http.ResponseWriter, r *http.Request, q *Request) {
+	l, bad := s.listen(q)
+	if bad != nil {
+		refuse(w, http.StatusBadRequest, q.message, bad)
+		return
+	}
+	defer s.listeners.remove(l)
+	e := &eventWriter{w: w, stream: q.out, reader: q.out.attach(0)}
+	e.begin()
+	e.pump(r.Context(), s.done, nil)
+	q.out.finish(l.over())
+	e.write(q.out.take(e.reader))
+}

@@ -1,0 +1,132 @@
+package mcpserve
+
+import (
+	"crypto/rand"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/mcpspec"
+)
+
+const (
+	// idleLimit is after how long without a request a session is over.
+	idleLimit = time.Hour
+	// idleLeast is how long a session was idle at least that makes room for another one.
+	idleLeast = time.Minute
+)
+
+// Sessions are all that are open. The zero value has none.
+type sessions struct {
+	most int
+
+	mu   sync.Mutex
+	byID map[string]*session   // guarded by mu
+	all  map[*session]struct{} // guarded by mu; those of byte streams, too
+}
+
+// begin makes a session, or gives nil where there are too many.
+func (s *sessions) begin(caller durward.Caller) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.makeRoom() {
+		return nil
+	}
+	one := newSession(rand.Text(), caller)
+	one.general.keeps = true
+	if s.byID == nil {
+		s.byID = map[string]*session{}
+	}
+	s.byID[one.id] = one
+	s.enlist(one)
+	return one
+}
+
+// add takes in the session of a byte stream; remove takes it out.
+func (s *sessions) add(one *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.enlist(one)
+}
+
+// enlist keeps a session; s.mu is held.
+func (s *sessions) enlist(one *session) {
+	if s.all == nil {
+		s.all = map[*session]struct{}{}
+	}
+	s.all[one] = struct{}{}
+}
+
+// makeRoom ends sessions that were idle for too long, and the one that was idle longest where there
+// are too many; s.mu is held.
+func (s *sessions) makeRoom() bool {
+	var oldest *session
+	var longest time.Duration
+	for _, one := range s.byID {
+		idle := one.idle()
+		if idle > idleLimit {
+			s.drop(one)
+			continue
+		}
+		if idle > longest {
+			oldest, longest = one, idle
+		}
+	}
+	if len(s.byID) < s.most {
+		return true
+	}
+	if longest < idleLeast {
+		return false
+	}
+	s.drop(oldest)
+	return true
+}
+
+// drop ends a session; s.mu is held.
+func (s *sessions) drop(one *session) {
+	delete(s.byID, one.id)
+	delete(s.all, one)
+	one.end()
+}
+
+// find gives the session of an id, which is in use until leave, or nil if it is not the caller's.
+func (s *sessions) find(id string, caller durward.Caller) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.byID[strings.TrimSpace(id)]
+	if one == nil || one.caller != caller {
+		return nil
+	}
+	one.use(1)
+	return one
+}
+
+func (s *sessions) leave(one *session) { one.use(-1) }
+
+// end ends a session.
+func (s *sessions) end(one *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(one)
+}
+
+// each calls f with each session.
+func (s *sessions) each(f func(*session)) {
+	s.mu.Lock()
+	all := make([]*session, 0, len(s.all))
+	for one := range s.all {
+		all = append(all, one)
+	}
+	s.mu.Unlock()
+	for _, one := range all {
+		f(one)
+	}
+}
+
+// lowest is the least urgent level that a session wants.
+func (s *sessions) lowest() mcpspec.Level {
+	lowest := mcpspec.Silent
+	s.each(func(one *session) { lowest = min(lowest, one.wanted()) })
+	return lowest
+}
