@@ -24,7 +24,7 @@ const (
 type eventWriter struct {
 	w      http.ResponseWriter
 	stream *stream
-	reader uint64
+	reader *reader
 	// named events have an id, of the stream's name and the event's number; a client can take the
 	// stream up behind each. A stream that is primed begins with one that says nothing.
 	named, primed bool
@@ -84,6 +84,8 @@ func (e *eventWriter) pump(ctx context.Context, one, other <-chan struct{}) {
 			if e.write(e.stream.take(e.reader)) {
 				return
 			}
+		case <-e.reader.replaced:
+			return
 		case <-timer.C:
 			e.buf = append(e.buf, ":\n\n"...)
 			if !e.flush() {

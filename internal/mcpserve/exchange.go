@@ -41,6 +41,8 @@ func (x *exchange) write(w http.ResponseWriter, r *http.Request) {
 	for gone := r.Context().Done(); ; {
 		select {
 		case <-x.out.more:
+		case <-e.reader.replaced:
+			return
 		case <-gone:
 			if e.begun && x.session != nil {
 				return

@@ -39,7 +39,7 @@ type stream struct {
 	waiting int     // guarded by mu; bytes that were not taken
 	ended   bool    // guarded by mu; nothing more comes
 	broken  bool    // guarded by mu; the reader is to leave
-	reader  uint64  // guarded by mu; counts those who came to read
+	reader  *reader // guarded by mu; nil before the first
 }
 
 // An event is one message, numbered from 1.
@@ -105,11 +105,17 @@ func signal(c chan struct{}) {
 	}
 }
 
-// attach makes the caller the reader, from behind an event, in the place of any other.
-func (s *stream) attach(after uint64) (reader uint64) {
+// A reader takes out of a stream until another one has come.
+type reader struct{ replaced chan struct{} }
+
+// attach makes a reader, from behind an event, in the place of any other.
+func (s *stream) attach(after uint64) *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reader++
+	if s.reader != nil {
+		close(s.reader.replaced)
+	}
+	s.reader = &reader{make(chan struct{})}
 	s.broken = false
 	s.taken = min(after, s.last)
 	s.waiting = 0
@@ -137,10 +143,10 @@ type batch struct {
 }
 
 // take gives a reader what has come since it last asked.
-func (s *stream) take(reader uint64) batch {
+func (s *stream) take(r *reader) batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if reader != s.reader {
+	if r != s.reader {
 		signal(s.more) // it was meant for another
 		return batch{leave: true}
 	}
