@@ -130,7 +130,8 @@ func (h *hubServer) open() (err error) {
 		return errors.Join(err, h.log.Close())
 	}
 	h.engine, err = mcpclient.New(mcpclient.Options{
-		Servers: h.config.Servers, SandboxDir: h.settings.sandbox, Environ: h.env, Version: h.version, Refresh: h.config.Refresh, Logger: h.logger,
+		Servers: h.config.Servers, SandboxDir: h.settings.sandbox, Environ: h.env, Version: h.version, Expose: h.config.Expose, Refresh: h.config.Refresh,
+		Logger: h.logger,
 		Changed: func(string) {
 			select {
 			case h.changed <- struct{}{}:

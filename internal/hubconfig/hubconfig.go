@@ -134,10 +134,8 @@ type Token struct {
 	Name string
 	// File is the absolute path of the file with the secret.
 	File string
-	// AllowTools are patterns of exposed names. Nil allows all.
+	// AllowTools are patterns of exposed names of tools and prompts. Nil allows all, and
+	// resources, which those who have a list do not get.
 	AllowTools []string
 	Where      durward.Position
 }
-
-// A Target is what the engine knows a tool by: it is the Spec of each tool of the hub, by pointer.
-type Target struct{ Server, Tool string }

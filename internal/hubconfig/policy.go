@@ -42,7 +42,7 @@ func (p *Policy) Decide(c durward.Call, t durward.Tool) durward.Decision {
 		return durward.Decision{Code: durward.Defect, Reason: fmt.Sprintf("the tool %q is none of a hub", t.ID), PolicyHash: p.Hash}
 	}
 	for i, token := range p.Config.Tokens {
-		if c.Caller.Name == tokenPrefix+token.Name && !token.allows(string(t.ID)) {
+		if c.Caller.Name == tokenPrefix+token.Name && !token.allows(t) {
 			return durward.Decision{
 				Code: durward.ToolNotFound, Rule: fmt.Sprintf("tokens[%d].allowTools", i), Where: token.Where, PolicyHash: p.Hash,
 				Reason: fmt.Sprintf("the token %s may not call %s", token.Name, t.ID), Remedy: "add the tool to allowTools of the token",
@@ -71,6 +71,13 @@ func (p *Policy) where(server string) durward.Position {
 	return durward.Position{}
 }
 
-// allows reports whether a token may call a tool by its exposed name. One that it may not call
-// is for its holder no tool at all.
-func (t Token) allows(tool string) bool { return len(t.AllowTools) == 0 || Matches(t.AllowTools, tool) }
+// allows reports whether a token may call a tool, or get a prompt, by its exposed name. One that it
+// may not call is for its holder no tool at all. What is neither, such as reading a resource, is
+// for those tokens that name no tools.
+func (t Token) allows(tool durward.Tool) bool {
+	name, method := string(tool.ID), tool.Spec.(*Target).Method
+	if method == GetPrompt {
+		name, _ = OfPrompt(tool.ID)
+	}
+	return len(t.AllowTools) == 0 || (method == "" || method == GetPrompt) && Matches(t.AllowTools, name)
+}

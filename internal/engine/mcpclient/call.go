@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
 )
@@ -20,11 +22,11 @@ var errHung = errors.New("it did not answer a call within 5 seconds of its cance
 
 // A prepared call has been read and not sent.
 type prepared struct {
-	engine    *Engine
-	server    *server
-	tool      string
-	arguments json.RawMessage
-	limit     int64 // of the result, in bytes
+	engine *Engine
+	server *server
+	target hubconfig.Target
+	input  json.RawMessage // the arguments of a tool, or the params of another request
+	limit  int64           // of the result, in bytes
 }
 
 // bound gives a limit for results that may be compared; a negative one is none.
@@ -62,7 +64,7 @@ func (p *prepared) carryOut(ctx context.Context, events durward.Events) (durward
 	raw, err := p.server.call(ctx, p, events)
 	if err == nil {
 		var result durward.Result
-		result, err = conclude(raw, p.limit)
+		result, err = conclude(raw, p.target.Method, p.limit)
 		result.Queued = queued
 		return result, err
 	}
@@ -76,7 +78,11 @@ func (s *server) call(ctx context.Context, p *prepared, events durward.Events) (
 		s.slots.give()
 		return nil, err
 	}
-	q, _ := process.ask(ctx, "tools/call", func(id int64) json.RawMessage { return process.callParams(id, p, events != nil) }, events)
+	if process.greeting.era == modern && p.subscribes() {
+		defer s.slots.give()
+		return process.subscribe(ctx, p.target.Method, keyOf(p.input, "uri"))
+	}
+	q, _ := process.ask(ctx, p.method(), func(id int64) json.RawMessage { return process.callParams(id, p, events != nil) }, events)
 	if q == nil {
 		s.slots.give()
 		if ctx.Err() != nil {
@@ -89,6 +95,9 @@ func (s *server) call(ctx context.Context, p *prepared, events durward.Events) (
 	select {
 	case r := <-q.reply:
 		s.slots.give()
+		if r.err == nil && p.subscribes() {
+			r.err = s.wants(p.target.Method, keyOf(p.input, "uri"))
+		}
 		return r.result, answered(r.err, p.limit)
 	case <-ctx.Done():
 		process.abandon(q)
@@ -96,19 +105,52 @@ func (s *server) call(ctx context.Context, p *prepared, events durward.Events) (
 	}
 }
 
-// callParams takes the arguments as they are.
+// method is what the server is sent.
+func (p *prepared) method() string { return cmp.Or(p.target.Method, "tools/call") }
+
+func (p *prepared) subscribes() bool {
+	return p.target.Method == hubconfig.Subscribe || p.target.Method == hubconfig.Unsubscribe
+}
+
+// callParams takes what the caller gave as it is, and puts our own _meta to it.
 func (p *process) callParams(id int64, call *prepared, progress bool) json.RawMessage {
 	token := int64(0)
 	if progress {
 		token = id
 	}
-	text := jsonx.AppendString([]byte(`{"name":`), call.tool)
-	text = append(append(text, `,"arguments":`...), call.arguments...)
+	text := []byte{'{'}
+	member := func(name string) {
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(jsonx.AppendString(text, name), ':')
+	}
+	if call.target.Tool != "" {
+		member("name")
+		text = jsonx.AppendString(text, call.target.Tool)
+	}
+	if call.target.Method == "" {
+		member("arguments")
+		text = append(text, call.input...)
+	} else {
+		for name, value := range jsonx.Members(jsonx.TrimSpace(call.input)) {
+			if string(name) != "_meta" && (string(name) != "name" || call.target.Tool == "") {
+				member(string(name))
+				text = append(text, value...)
+			}
+		}
+	}
 	if meta := p.meta(p.greeting.era, token); meta != nil {
 		of, _ := json.Marshal(meta) // plain values are never refused
-		text = append(append(text, `,"_meta":`...), of...)
+		member("_meta")
+		text = append(text, of...)
 	}
 	return append(text, '}')
+}
+
+// cancelled are the params that give up a request.
+func cancelled(id int64) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"requestId":%d,"reason":"the call is over"}`, id))
 }
 
 // abandon tells the server that nobody waits for an answer any more, and keeps the slot until
@@ -117,7 +159,7 @@ func (p *process) callParams(id int64, call *prepared, progress bool) json.RawMe
 func (p *process) abandon(q *question) {
 	ctx, cancel := context.WithCancel(p.talk)
 	p.later(func() {
-		p.notify(ctx, "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%d,"reason":"the call is over"}`, q.id)))
+		p.notify(ctx, "notifications/cancelled", cancelled(q.id))
 	})
 	p.later(func() {
 		defer cancel()
@@ -148,15 +190,16 @@ func answered(err error, limit int64) error {
 	return saidError(said)
 }
 
-// conclude makes a result of what a server answered. Its bytes stay as they are.
-func conclude(raw json.RawMessage, limit int64) (durward.Result, error) {
+// conclude makes a result of what a server answered to a call of a tool, or to another method. Its
+// bytes stay as they are.
+func conclude(raw json.RawMessage, method string, limit int64) (durward.Result, error) {
 	if int64(len(raw)) > limit {
 		return durward.Result{}, tooLarge(limit)
 	}
 	if len(raw) == 0 || raw[0] != '{' {
 		return durward.Result{}, malformed("it is not an object")
 	}
-	result, content, wants := durward.Result{Output: raw}, false, false
+	result, content, wants := durward.Result{Output: raw}, method != "", false
 	for name, value := range jsonx.Members(raw) {
 		switch string(name) {
 		case "content":
@@ -164,7 +207,7 @@ func conclude(raw json.RawMessage, limit int64) (durward.Result, error) {
 		case "structuredContent":
 			content = content || string(value) != "null"
 		case "isError":
-			result.Failed = string(value) == "true"
+			result.Failed = method == "" && string(value) == "true"
 		case "resultType":
 			kind, _ := jsonx.Text(value)
 			wants = kind == "input_required"
@@ -183,9 +226,14 @@ func conclude(raw json.RawMessage, limit int64) (durward.Result, error) {
 func (p *process) hear(m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/tools/list_changed":
-		select {
-		case p.changed <- struct{}{}:
-		default:
+		p.mark(tools)
+	case "notifications/resources/list_changed":
+		p.mark(resources, templates)
+	case "notifications/prompts/list_changed":
+		p.mark(prompts)
+	case "notifications/resources/updated":
+		if tell := p.engine.options.Updated; tell != nil && m.Params != nil {
+			tell(p.config.Name, m.Params)
 		}
 	case "notifications/progress":
 		p.hearProgress(m.Params)

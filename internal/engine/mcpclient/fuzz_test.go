@@ -46,14 +46,14 @@ func FuzzServerOutput(f *testing.F) {
 			}
 			return
 		}
-		result, err := conclude(r.result, 200)
+		result, err := conclude(r.result, "", 200)
 		if (err == nil) != (result.Output != nil) || err != nil && durward.ReasonOf(err) == "" {
 			t.Errorf("it comes to %+v, %v", result, err)
 		}
-		l := &listing{names: map[string]bool{}, cursors: map[string]bool{}}
+		l := newListing(tools)
 		l.take(r.result)
-		for _, tool := range l.tools {
-			if tool.Name == "" || !json.Valid(tool.Raw) {
+		for _, tool := range l.items {
+			if tool.Key == "" || !json.Valid(tool.Raw) {
 				t.Errorf("a tool is %+v", tool)
 			}
 		}

@@ -43,8 +43,28 @@ var (
 // A greeting is what was agreed on with a server.
 type greeting struct {
 	era, version string
-	// listens is set where the server tells of changes only whom it is asked to.
-	listens bool
+	can          abilities
+}
+
+// Abilities are what a server says that it can do: "resources", and "resources.subscribe" where it
+// can do that, too.
+type abilities map[string]bool
+
+func abilitiesOf(said json.RawMessage) abilities {
+	can := abilities{}
+	if len(said) == 0 || said[0] != '{' {
+		return can
+	}
+	for name, value := range jsonx.Members(said) {
+		if value[0] != '{' {
+			continue
+		}
+		can[string(name)] = true
+		for more, on := range jsonx.Members(value) {
+			can[string(name)+"."+string(more)] = string(on) == "true"
+		}
+	}
+	return can
 }
 
 // A talk is a greeting that is going on. What was asked earlier may still be answered when
@@ -157,18 +177,14 @@ func (t *talk) question(method string, params json.RawMessage) (chan reply, erro
 // one that wants a handshake.
 func (t *talk) heardDiscover(r reply) (greeting, error) {
 	var said struct {
-		Supported    []string `json:"supportedVersions"`
-		Capabilities struct {
-			Tools struct {
-				ListChanged bool `json:"listChanged"`
-			} `json:"tools"`
-		} `json:"capabilities"`
+		Supported    []string        `json:"supportedVersions"`
+		Capabilities json.RawMessage `json:"capabilities"`
 	}
 	switch {
 	case isGone(r.err):
 		return greeting{}, errGone
 	case r.err == nil && lax(r.result, &said) == nil && slices.Contains(said.Supported, modernVersion):
-		return greeting{era: modern, version: modernVersion, listens: said.Capabilities.Tools.ListChanged}, nil
+		return greeting{era: modern, version: modernVersion, can: abilitiesOf(said.Capabilities)}, nil
 	case refusesVersion(r.err):
 		return greeting{era: modern, version: modernVersion}, nil
 	case t.initialized == nil:
@@ -196,7 +212,8 @@ func isLegacy(version string) bool { return oldestVersion <= version && version 
 
 func (t *talk) heardInitialize(r reply) (greeting, error) {
 	var said struct {
-		Version string `json:"protocolVersion"`
+		Version      string          `json:"protocolVersion"`
+		Capabilities json.RawMessage `json:"capabilities"`
 	}
 	var refused *jsonrpc.Error
 	switch {
@@ -215,7 +232,7 @@ func (t *talk) heardInitialize(r reply) (greeting, error) {
 		return greeting{}, fmt.Errorf("it answered initialize with revision %q; known are those from %s to %s", said.Version, oldestVersion, legacyVersion)
 	}
 	t.notify(t.ctx, "notifications/initialized", nil)
-	return greeting{era: legacy, version: said.Version}, nil
+	return greeting{era: legacy, version: said.Version, can: abilitiesOf(said.Capabilities)}, nil
 }
 
 func (t *talk) heardList(r reply) (greeting, error) {

@@ -5,18 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
 )
 
 const (
-	// mostPages, mostTools and mostListBytes bound what one server may offer.
+	// mostPages, mostItems and mostListBytes bound what one server may offer of a kind.
 	mostPages     = 1000
-	mostTools     = 10_000
+	mostItems     = 10_000
 	mostListBytes = 64 << 20
-	// listTime is what a server gets to tell all its tools.
+	// listTime is what a server gets to tell all that it has of a kind.
 	listTime = 30 * time.Second
 	// listPause is the least time between two lists of one server.
 	listPause = 250 * time.Millisecond
@@ -31,42 +33,118 @@ type Tool struct {
 	Raw json.RawMessage
 }
 
-// list asks for all tools.
-func (p *process) list(ctx context.Context) ([]Tool, error) {
+// A kind is something that servers have a list of.
+type kind int
+
+// The kinds, by their places in kinds.
+const (
+	tools kind = iota
+	resources
+	templates
+	prompts
+)
+
+// kinds says of each how the list is asked for, the member of a page that holds it, and the member
+// by which its items differ.
+var kinds = [...]struct{ method, member, key string }{
+	tools:     {"tools/list", "tools", "name"},
+	resources: {"resources/list", "resources", "uri"},
+	templates: {"resources/templates/list", "resourceTemplates", "uriTemplate"},
+	prompts:   {"prompts/list", "prompts", "name"},
+}
+
+// Item is a resource, a template of resources or a prompt that a server has. Its texts are a
+// stranger's.
+type Item = hubconfig.Item
+
+// An offer is what a server has.
+type offer struct {
+	tools []Tool
+	items [len(kinds)][]Item // but for the tools
+}
+
+func (o *offer) set(k kind, items []Item) {
+	if k != tools {
+		o.items[k] = items
+		return
+	}
+	o.tools = make([]Tool, len(items))
+	for i, one := range items {
+		o.tools[i] = toolOf(one.Raw)
+	}
+}
+
+// listAll asks for all that the process has. Without its tools a server is of no use; what else
+// it does not tell it does not have.
+func (p *process) listAll(ctx context.Context) error {
+	for k := range kinds {
+		if !p.has(kind(k)) {
+			continue
+		}
+		items, err := p.list(ctx, kind(k))
+		switch {
+		case err == nil:
+			p.offer.set(kind(k), items)
+		case kind(k) == tools || errors.Is(err, errGone) || ctx.Err() != nil:
+			return err
+		default:
+			p.log.Warn("an MCP server did not tell what it has", "error", err)
+		}
+	}
+	return nil
+}
+
+// has reports whether a kind is asked for.
+func (p *process) has(k kind) bool {
+	expose := p.engine.options.Expose
+	switch k {
+	case tools:
+		return true
+	case prompts:
+		return p.greeting.can["prompts"] && slices.Contains(expose, "prompts")
+	}
+	return p.greeting.can["resources"] && slices.Contains(expose, "resources")
+}
+
+// list asks for all that there is of a kind.
+func (p *process) list(ctx context.Context, k kind) ([]Item, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	l := &listing{names: map[string]bool{}, cursors: map[string]bool{}}
+	l := newListing(k)
+	warn := func(why string) {
+		p.log.Warn("an MCP server has more than is offered, or calls it wrongly", "list", kinds[k].method, "why", why)
+	}
 	for range mostPages {
-		result, err := p.page(ctx, l.cursor)
+		result, err := p.page(ctx, l)
 		var said *jsonrpc.Error
 		switch {
-		case errors.As(err, &said) && said.Code == jsonrpc.MethodNotFound && p.greeting.era != bare && len(l.tools) == 0:
+		case errors.As(err, &said) && said.Code == jsonrpc.MethodNotFound && p.greeting.era != bare && len(l.items) == 0:
 			return nil, nil // it has none, but may have other things
 		case err != nil:
-			return nil, fmt.Errorf("tools/list: %w", err)
+			return nil, fmt.Errorf("%s: %w", kinds[k].method, err)
 		}
 		more, warning := l.take(result)
 		if warning != "" {
-			p.log.Warn("an MCP server has more tools than are offered, or calls them wrongly", "why", warning)
+			warn(warning)
 		}
 		if !more {
-			return l.tools, nil
+			return l.items, nil
 		}
 	}
-	p.log.Warn("an MCP server has more tools than are offered, or calls them wrongly", "why", fmt.Sprintf("there are more than %d pages", mostPages))
-	return l.tools, nil
+	warn(fmt.Sprintf("there are more than %d pages", mostPages))
+	return l.items, nil
 }
 
 // page asks for one page.
-func (p *process) page(ctx context.Context, cursor string) (json.RawMessage, error) {
+func (p *process) page(ctx context.Context, l *listing) (json.RawMessage, error) {
 	params := map[string]any{}
-	if cursor != "" {
-		params["cursor"] = cursor
+	if l.cursor != "" {
+		params["cursor"] = l.cursor
 	}
 	if meta := p.meta(p.greeting.era, 0); meta != nil {
 		params["_meta"] = meta
 	}
-	return p.inquire(ctx, "tools/list", params)
+	return p.inquire(ctx, kinds[l.kind].method, params)
 }
 
 // inquire asks something that is no call, and waits for the answer.
@@ -92,13 +170,18 @@ func (p *process) inquire(ctx context.Context, method string, params map[string]
 	}
 }
 
-// A listing is a list of tools that comes page by page.
+// A listing is a list that comes page by page.
 type listing struct {
-	tools   []Tool
-	names   map[string]bool
+	kind    kind
+	items   []Item
+	keys    map[string]bool
 	cursors map[string]bool
 	cursor  string // of the next page
 	bytes   int
+}
+
+func newListing(k kind) *listing {
+	return &listing{kind: k, keys: map[string]bool{}, cursors: map[string]bool{}}
 }
 
 // take takes in a page, and tells whether there is another one, and what is wrong.
@@ -114,7 +197,7 @@ func (l *listing) take(result json.RawMessage) (more bool, warning string) {
 		switch {
 		case string(name) == "nextCursor":
 			l.cursor, _ = jsonx.Text(value)
-		case string(name) == "tools" && value[0] == '[':
+		case string(name) == kinds[l.kind].member && value[0] == '[':
 			for _, one := range jsonx.Elements(value) {
 				if odd := l.add(one); odd != "" {
 					warning = odd
@@ -123,9 +206,9 @@ func (l *listing) take(result json.RawMessage) (more bool, warning string) {
 		}
 	}
 	switch {
-	case len(l.tools) > mostTools:
-		l.tools = l.tools[:mostTools]
-		return false, fmt.Sprintf("there are more than %d", mostTools)
+	case len(l.items) > mostItems:
+		l.items = l.items[:mostItems]
+		return false, fmt.Sprintf("there are more than %d", mostItems)
 	case l.cursor == "":
 		return false, warning
 	case l.cursors[l.cursor]:
@@ -135,25 +218,36 @@ func (l *listing) take(result json.RawMessage) (more bool, warning string) {
 	return true, warning
 }
 
-// add takes one tool. Of those with one name the first stays.
+// add takes one item. Of those with one name the first stays.
 func (l *listing) add(raw json.RawMessage) (warning string) {
-	t := toolOf(raw)
+	key := keyOf(raw, kinds[l.kind].key)
 	switch {
-	case t.Name == "":
-		return "one has no name"
-	case l.names[t.Name]:
-		return "there are several of one name"
+	case key == "":
+		return "one has no " + kinds[l.kind].key
+	case l.keys[key]:
+		return "there are several of one " + kinds[l.kind].key
 	}
-	l.names[t.Name] = true
-	l.tools = append(l.tools, t)
+	l.keys[key] = true
+	l.items = append(l.items, Item{Key: key, Raw: raw})
 	return ""
 }
 
+// keyOf gives a member of an item that is a text.
+func keyOf(raw json.RawMessage, member string) (key string) {
+	if raw[0] != '{' {
+		return ""
+	}
+	for name, value := range jsonx.Members(raw) {
+		if string(name) == member {
+			key, _ = jsonx.Text(value)
+		}
+	}
+	return key
+}
+
+// toolOf reads an item that has a name.
 func toolOf(raw json.RawMessage) Tool {
 	t := Tool{Raw: raw}
-	if raw[0] != '{' {
-		return t
-	}
 	for name, value := range jsonx.Members(raw) {
 		switch string(name) {
 		case "name":
@@ -171,62 +265,4 @@ func toolOf(raw json.RawMessage) Tool {
 		}
 	}
 	return t
-}
-
-// followChanges lists the tools again whenever the server says that they are others, or it is
-// time to, until the process ends.
-func (p *process) followChanges() {
-	if p.greeting.listens {
-		p.listen()
-	}
-	for {
-		var due <-chan time.Time
-		stop := func() {}
-		if every := p.engine.options.Refresh; every > 0 {
-			due, stop = p.engine.options.clock.timer(every)
-		}
-		select {
-		case <-p.changed:
-		case <-due:
-		case <-p.talk.Done():
-			stop()
-			return
-		}
-		stop()
-		p.relist()
-		pause, stop := p.engine.options.clock.timer(listPause)
-		select {
-		case <-pause:
-		case <-p.talk.Done():
-		}
-		stop()
-	}
-}
-
-// listen asks a modern server to tell of changes. The request stays open.
-func (p *process) listen() {
-	params, _ := json.Marshal(map[string]any{
-		"_meta": p.meta(modern, 0), "notifications": map[string]bool{"toolsListChanged": true},
-	})
-	_, _ = p.ask(p.talk, "subscriptions/listen", func(int64) json.RawMessage { return params }, nil)
-}
-
-func (p *process) relist() {
-	tools, err := p.list(p.talk)
-	if err != nil {
-		if p.talk.Err() == nil {
-			p.log.Warn("an MCP server did not tell its tools", "error", err)
-		}
-		return
-	}
-	s := p.server
-	s.mu.Lock()
-	ours := s.process == p
-	if ours {
-		s.tools = tools
-	}
-	s.mu.Unlock()
-	if ours {
-		s.engine.options.Changed(s.config.Name)
-	}
 }

@@ -62,18 +62,23 @@ type Options struct {
 	Environ map[string]string
 	// Version is what servers are told of us beside the name.
 	Version string
-	// Refresh is how often servers are asked for their tools again. Zero leaves it to them to
+	// Expose names what servers are asked for beside their tools: "resources", "prompts".
+	Expose []string
+	// Refresh is how often servers are asked for what they have again. Zero leaves it to them to
 	// say that something changed.
 	Refresh time.Duration
 	// Logger receives diagnostics; what servers print is logged at DEBUG. Nil discards them.
 	Logger *slog.Logger
-	// Changed, if set, is told that a server's tools are others than before, or that it runs or
+	// Changed, if set, is told that what a server has is other than before, or that it runs or
 	// runs no more. It is called from any goroutine, and must not call Close or Restart.
 	Changed func(server string)
 	// Message, if set, is told what a server says for its log: the params of
 	// notifications/message as they came. It is called in the order of the messages and must
 	// not block; the server is not read meanwhile.
 	Message func(server string, params json.RawMessage)
+	// Updated, if set, is told of a resource that changed, to which somebody has subscribed: the
+	// params of notifications/resources/updated as they came. It is called as Message is.
+	Updated func(server string, params json.RawMessage)
 	// Forward, if set, gives the arguments to send in the place of those of a call, a JSON
 	// object, for a tool by the server's own name.
 	Forward func(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error)
@@ -184,7 +189,8 @@ func (e *Engine) Restart(ctx context.Context, name string) error {
 func (e *Engine) Enforces() []durward.GrantField { return []durward.GrantField{durward.FieldLimits} }
 
 // Prepare takes a tool whose Spec is a [*hubconfig.Target] and a call that has an object for an
-// input. A server that does not run is reason ServerStopped; [durward.Detail.Limit] then says in
+// input: the arguments of a tool, or the params of another request, of which "_meta" is left out
+// and a prompt's name is the target's. What others than tools answer may be any object. A server that does not run is reason ServerStopped; [durward.Detail.Limit] then says in
 // how many seconds it may run again, if that is known.
 func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
 	target, ok := t.Spec.(*hubconfig.Target)
@@ -196,13 +202,13 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 			Reason: durward.BadCall, Op: op, Hint: "send an object of arguments", Err: fmt.Errorf("tool %q takes an object", t.ID),
 		}
 	}
-	p := &prepared{engine: e, server: e.servers[target.Server], tool: target.Tool, arguments: c.Input, limit: bound(g.Limits)}
+	p := &prepared{engine: e, server: e.servers[target.Server], target: *target, input: c.Input, limit: bound(g.Limits)}
 	if _, err := p.server.current(); err != nil {
 		return nil, err
 	}
-	if e.options.Forward != nil {
+	if e.options.Forward != nil && target.Method == "" {
 		var err error
-		if p.arguments, err = e.options.Forward(ctx, target.Server, target.Tool, c.Input); err != nil {
+		if p.input, err = e.options.Forward(ctx, target.Server, target.Tool, c.Input); err != nil {
 			return nil, err
 		}
 	}

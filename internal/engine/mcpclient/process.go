@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,8 +37,12 @@ type process struct {
 	egress *egress.Proxy // nil where it has no way out of its own
 
 	greeting greeting
-	tools    []Tool        // those of the start
-	changed  chan struct{} // has an element when it says that they are others
+	offer    offer         // that of the start
+	stale    atomic.Uint32 // the kinds of which it says that they are others, a bit each
+	changed  chan struct{} // has an element when there are any
+
+	hearing sync.Mutex // held while a modern server is asked to tell of changes
+	heard   *question  // guarded by hearing; that was asked last
 
 	// talk ends when nothing is to be asked any more.
 	talk   context.Context

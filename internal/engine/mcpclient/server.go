@@ -67,14 +67,16 @@ type server struct {
 	next     time.Time // guarded by mu; when the next start is due; zero for never
 	starts   int       // guarded by mu; that went well
 	lastly   string    // guarded by mu; how the last run ended
-	tools    []Tool    // guarded by mu; what was last known
+	offer    offer     // guarded by mu; what was last known
 	greeting greeting  // guarded by mu; of the last start that went well
+
+	subscribed map[string]bool // guarded by mu; the resources that somebody wants to hear of
 }
 
 func newServer(e *Engine, config hubconfig.Server) *server {
 	return &server{
 		engine: e, config: config, log: e.options.Logger.With("server", config.Name), slots: slots{free: max(config.Concurrency, 1)},
-		wishes: make(chan chan error), tried: make(chan struct{}), since: e.options.clock.now(),
+		wishes: make(chan chan error), tried: make(chan struct{}), since: e.options.clock.now(), subscribed: make(map[string]bool),
 	}
 }
 
@@ -90,13 +92,27 @@ func (e *Engine) Servers() []Status {
 // Tools gives the tools of a server, as they were last known; they stay known while it is
 // stopped. They are the caller's to keep and not to change.
 func (e *Engine) Tools(name string) []Tool {
+	return e.offer(name).tools
+}
+
+// Resources gives the resources of a server, Templates its templates of resources, and Prompts
+// its prompts, on the terms of Tools. Where [Options.Expose] does not name them there are none.
+func (e *Engine) Resources(name string) []Item { return e.offer(name).items[resources] }
+
+// Templates gives the templates of resources of a server.
+func (e *Engine) Templates(name string) []Item { return e.offer(name).items[templates] }
+
+// Prompts gives the prompts of a server.
+func (e *Engine) Prompts(name string) []Item { return e.offer(name).items[prompts] }
+
+func (e *Engine) offer(name string) offer {
 	s := e.servers[name]
 	if s == nil {
-		return nil
+		return offer{}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tools
+	return s.offer
 }
 
 // Stderr gives the last 64 KiB of what a server printed to its standard error, over all its
@@ -117,7 +133,7 @@ func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := Status{
-		Name: s.config.Name, State: Stopped, Since: s.since, Restarts: max(s.starts-1, 0), LastError: s.lastly, Tools: len(s.tools),
+		Name: s.config.Name, State: Stopped, Since: s.since, Restarts: max(s.starts-1, 0), LastError: s.lastly, Tools: len(s.offer.tools),
 		ProtocolVersion: s.greeting.version, Era: s.greeting.era, RetryAfter: s.retryAfter(),
 	}
 	if s.process != nil {
@@ -285,9 +301,9 @@ func (s *server) employ(p *process) {
 		s.process, s.since = p, s.engine.options.clock.now()
 	}
 	s.starts++
-	s.tools, s.greeting, s.next = p.tools, p.greeting, time.Time{}
+	s.offer, s.greeting, s.next = p.offer, p.greeting, time.Time{}
 	s.mu.Unlock()
-	s.log.Info("server_running", "pid", p.pid, "era", p.greeting.era, "protocol", p.greeting.version, "tools", len(p.tools))
+	s.log.Info("server_running", "pid", p.pid, "era", p.greeting.era, "protocol", p.greeting.version, "tools", len(p.offer.tools))
 	s.engine.options.Changed(s.config.Name)
 	p.later(p.followChanges)
 }
@@ -327,7 +343,7 @@ func (s *server) attempt(ctx context.Context, era string) (*process, error) {
 		return nil, err
 	}
 	if p.greeting, err = p.greet(ctx, era); err == nil {
-		p.tools, err = p.list(ctx)
+		err = p.listAll(ctx)
 	}
 	if err == nil {
 		return p, nil

@@ -19,12 +19,35 @@ type fleet struct {
 	mu      sync.Mutex
 	tools   map[string][]mcpservers.Tool // guarded by mu
 	stopped map[string]bool              // guarded by mu
+	items   map[string][]hubconfig.Item  // guarded by mu; by kind and server
 }
 
 func (f *fleet) Tools(server string) []mcpservers.Tool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.tools[server]
+}
+
+func (f *fleet) Resources(server string) []hubconfig.Item { return f.has("resource", server) }
+func (f *fleet) Templates(server string) []hubconfig.Item { return f.has("template", server) }
+func (f *fleet) Prompts(server string) []hubconfig.Item   { return f.has("prompt", server) }
+
+func (f *fleet) has(what, server string) []hubconfig.Item {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.items[what+" "+server]
+}
+
+// offer gives a server other things than tools: "resource", "template" or "prompt".
+func (f *fleet) offer(what, server string, keys ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var items []hubconfig.Item
+	for _, key := range keys {
+		raw, _ := json.Marshal(map[string]string{"uri": key, "by": server})
+		items = append(items, hubconfig.Item{Key: key, Raw: raw})
+	}
+	f.items[what+" "+server] = items
 }
 
 func (f *fleet) Running(server string) bool {
@@ -47,7 +70,7 @@ func (f *fleet) set(server string, tools ...mcpservers.Tool) {
 
 // fleetOf has the tools of servers by their names: "a: read write".
 func fleetOf(lines ...string) *fleet {
-	f := &fleet{tools: map[string][]mcpservers.Tool{}, stopped: map[string]bool{}}
+	f := &fleet{tools: map[string][]mcpservers.Tool{}, stopped: map[string]bool{}, items: map[string][]hubconfig.Item{}}
 	for _, line := range lines {
 		server, tools, _ := strings.Cut(line, ":")
 		f.tools[server] = nil

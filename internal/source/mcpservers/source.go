@@ -1,5 +1,5 @@
-// Package mcpservers offers the tools of MCP servers under one roof: which there are, by which
-// names, and what their arguments may name.
+// Package mcpservers offers what MCP servers have under one roof: which tools, prompts and
+// resources there are, by which names, and what their arguments may name.
 //
 //	files:  read_file            read_file          and always files__read_file
 //	notes:  read_file, list      notes__read_file   and list, or notes__list
@@ -37,6 +37,10 @@ type Servers interface {
 	// Tools gives what was last known of a server's tools, in its order, also while it does not
 	// run.
 	Tools(server string) []Tool
+	// Resources, Templates and Prompts do the same of what else a server has.
+	Resources(server string) []hubconfig.Item
+	Templates(server string) []hubconfig.Item
+	Prompts(server string) []hubconfig.Item
 	// Running reports whether calls would reach it.
 	Running(server string) bool
 }
@@ -54,7 +58,8 @@ type Options struct {
 // A Source is a [core.Source] and a [core.Binder]. It is safe for concurrent use.
 //
 // The id of a tool is the name that it has on the HTTP API; [Source.Find] knows its qualified
-// name, too, and both also while its server does not run.
+// name, too, and both also while its server does not run. What is exposed beside tools it knows by
+// the ids that [hubconfig.PromptID] and [hubconfig.RequestID] give.
 type Source struct {
 	config  *hubconfig.Config
 	options Options
@@ -103,13 +108,22 @@ func (s *Source) Refresh() bool {
 		}
 	}
 	s.warned = now
-	return before == nil || before.Version != v.Version
+	return before == nil || before.Version != v.Version || before.ResourcesVersion != v.ResourcesVersion || before.PromptsVersion != v.PromptsVersion
 }
 
-// Find gives the tool of that name, also of a server that does not run.
+// Find gives the tool of that name, or what another request is about, also of a server that does
+// not run.
 func (s *Source) Find(_ context.Context, id durward.ToolID) (durward.Tool, error) {
 	v := s.view.Load()
-	if e, ok := v.byID[string(id)]; ok {
+	if t, ok := s.findRequest(id); ok {
+		return t, nil
+	}
+	if name, ok := hubconfig.OfPrompt(id); ok {
+		if e, ok := v.OfPrompt(name); ok {
+			return e.Tool, nil
+		}
+	}
+	if e, ok := v.tools.byID[string(id)]; ok {
 		return e.Tool, nil
 	}
 	return durward.Tool{}, &durward.Error{
@@ -130,7 +144,8 @@ func (s *Source) Tools(context.Context) ([]durward.Tool, error) {
 // Bind refuses arguments that name what is outside the sandbox directory, and, where the
 // configuration asks for it, those that do not fit the tool's schema. What it gives has absolute
 // paths in the place of relative ones, unless the configuration has them left as they are. The
-// detail of a refused path has the members "pointer", "rule" and "given".
+// detail of a refused path has the members "pointer", "rule" and "given". The params of other
+// requests than calls of tools are held to the same; a URI in them may have any scheme.
 func (s *Source) Bind(ctx context.Context, t durward.Tool, c durward.Call) (json.RawMessage, error) {
 	target, ok := t.Spec.(*hubconfig.Target)
 	if !ok {
@@ -144,7 +159,7 @@ func (s *Source) Bind(ctx context.Context, t durward.Tool, c durward.Call) (json
 	if one.PathPolicy != "off" {
 		w := walk{members: one.members, judge: s.options.Judge, verbatim: s.config.ForwardPaths == "verbatim", dir: one.Dir}
 		var err error
-		if input, err = w.through(ctx, c.Input); err != nil {
+		if input, err = w.request(ctx, target.Method, c.Input); err != nil {
 			return nil, err
 		}
 	}

@@ -11,26 +11,38 @@ import (
 	"github.com/durward/durward/internal/hubconfig"
 )
 
-// qualify gives each tool the name by which it can always be called.
-func (v *View) qualify(all []*Entry) {
+// A naming gives names to tools or prompts, and finds them by these.
+type naming struct {
+	what  string            // one of them is called
+	byID  map[string]*Entry // and by qualified names
+	byMCP map[string]*Entry // likewise
+	warn  func(format string, args ...any)
+}
+
+func newNaming(what string, warn func(string, ...any)) naming {
+	return naming{what: what, byID: map[string]*Entry{}, byMCP: map[string]*Entry{}, warn: warn}
+}
+
+// qualify gives each the name by which it can always be called.
+func (n *naming) qualify(all []*Entry) {
 	for _, e := range all {
 		e.Qualified = e.Server + "__" + e.bare
-		if first, taken := v.byID[e.Qualified]; taken { // a__b has c, and a has b__c
+		if first, taken := n.byID[e.Qualified]; taken { // a__b has c, and a has b__c
 			e.Qualified += "_" + short(e.Server+"\x00"+e.bare)
-			v.warn("the tool %q of server %q is called %s, since %q of server %q is %s", e.bare, e.Server, e.Qualified, first.bare, first.Server, first.Qualified)
+			n.warn("the %s %q of server %q is called %s, since %q of server %q is %s", n.what, e.bare, e.Server, e.Qualified, first.bare, first.Server, first.Qualified)
 		}
-		v.byID[e.Qualified], v.byMCP[e.Qualified] = e, e
+		n.byID[e.Qualified], n.byMCP[e.Qualified] = e, e
 	}
 }
 
 // nameHTTP gives each tool its id: its own name, or the qualified one where somebody else has
 // that already. The first in the order of the configuration keeps it.
-func (v *View) nameHTTP(all []*Entry) {
+func (n *naming) nameHTTP(all []*Entry) {
 	others := map[string][]string{}
 	for _, e := range all {
-		if _, taken := v.byID[e.bare]; !taken {
+		if _, taken := n.byID[e.bare]; !taken {
 			e.ID = durward.ToolID(e.bare)
-			v.byID[e.bare] = e
+			n.byID[e.bare] = e
 			continue
 		}
 		e.ID = durward.ToolID(e.Qualified)
@@ -38,7 +50,7 @@ func (v *View) nameHTTP(all []*Entry) {
 	}
 	for _, e := range all {
 		if list := others[e.bare]; list != nil {
-			v.warn("several servers have a tool called %q: that of %q has the name, and the others are %s", e.bare, v.byID[e.bare].Server, strings.Join(list, ", "))
+			n.warn("several servers have a tool called %q: that of %q has the name, and the others are %s", e.bare, n.byID[e.bare].Server, strings.Join(list, ", "))
 			delete(others, e.bare)
 		}
 	}
@@ -47,9 +59,9 @@ func (v *View) nameHTTP(all []*Entry) {
 // maxName is the length of the longest name that clients of MCP are shown.
 const maxName = 64
 
-// nameMCP gives each tool the name that clients of MCP see. But for the prefix "never", in which
+// nameMCP gives each the name that clients of MCP see. But for the prefix "never", in which
 // the first server has a name, names do not depend on the order of the servers.
-func (v *View) nameMCP(all []*Entry, prefix string) {
+func (n *naming) nameMCP(all []*Entry, prefix string) {
 	count, first := map[string]int{}, map[string]*Entry{}
 	for _, e := range all {
 		if count[e.bare]++; count[e.bare] == 1 {
@@ -57,13 +69,13 @@ func (v *View) nameMCP(all []*Entry, prefix string) {
 		}
 	}
 	wish := func(e *Entry) string {
-		owner, qualified := v.byMCP[e.bare]
+		owner, qualified := n.byMCP[e.bare]
 		shared := count[e.bare] > 1 || qualified && owner != e
 		switch {
 		case prefix == "always" || prefix != "never" && shared:
 			return e.Qualified
 		case prefix == "never" && first[e.bare] != e:
-			v.warn("clients of MCP do not see %s, since server %q has a tool %q, too, and prefix is never", e.Qualified, first[e.bare].Server, e.bare)
+			n.warn("clients of MCP do not see %s, since server %q has a %s %q, too, and prefix is never", e.Qualified, first[e.bare].Server, n.what, e.bare)
 			return ""
 		}
 		return e.bare
@@ -78,7 +90,7 @@ func (v *View) nameMCP(all []*Entry, prefix string) {
 	})
 	for _, e := range order {
 		if wishes[e] != "" {
-			v.placeMCP(e, wishes[e])
+			n.placeMCP(e, wishes[e])
 		}
 	}
 }
@@ -91,18 +103,18 @@ func asItIs(name string) int {
 	return 1
 }
 
-// placeMCP gives a tool the name nearest to a wish that nobody has yet.
-func (v *View) placeMCP(e *Entry, wish string) {
+// placeMCP gives one the name nearest to a wish that nobody has yet.
+func (n *naming) placeMCP(e *Entry, wish string) {
 	for _, name := range []string{hubconfig.Fold(wish), hashed(wish, e.Qualified)} {
-		owner, taken := v.byMCP[name]
+		owner, taken := n.byMCP[name]
 		if len(name) > maxName || taken && (owner != e || owner.MCPName != "") {
 			continue
 		}
 		e.MCPName = name
-		v.byMCP[name] = e
+		n.byMCP[name] = e
 		return
 	}
-	v.warn("clients of MCP do not see %s: its name cannot be told from another one", e.Qualified)
+	n.warn("clients of MCP do not see %s: its name cannot be told from another one", e.Qualified)
 }
 
 // hashed is a name of which only the start is plain.

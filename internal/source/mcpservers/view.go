@@ -18,31 +18,37 @@ import (
 
 // A View is what is offered at one moment. It never changes.
 type View struct {
-	// Version is another one when anything else is offered.
-	Version string
+	// Version is another one when other tools are offered, ResourcesVersion when other resources
+	// or templates are, and PromptsVersion when other prompts are.
+	Version, ResourcesVersion, PromptsVersion string
 	// HTTP are the tools of the servers that run, by their ids; MCP are those that clients of MCP
 	// see, by the names that these see.
 	HTTP, MCP []*Entry
+	// Resources, Templates and Prompts are those of the servers that run: the resources in the
+	// order of the configuration and of their servers, the prompts by the names that clients see.
+	// They are empty where the configuration does not expose them.
+	Resources, Templates []Resource
+	Prompts              []*Entry
 	// Withheld are the tools that are not what they were when they were pinned.
 	Withheld []Withheld
 	// Warnings say what is not offered as it was meant.
 	Warnings []string
 
-	byID    map[string]*Entry // and by qualified names
-	byMCP   map[string]*Entry // likewise
-	schemas map[string]*schema.Schema
+	tools, prompts naming
+	owners         owners
+	schemas        map[string]*schema.Schema
 }
 
-// An Entry is one tool.
+// An Entry is one tool or prompt.
 type Entry struct {
-	// Tool has the name on the HTTP API as its id.
+	// Tool has the id by which it is called: the name on the HTTP API of a tool, and what
+	// [hubconfig.PromptID] gives of a prompt.
 	durward.Tool
 	// MCPName is the name that clients of MCP see; empty where it has none for them.
 	MCPName string
-	// Server, Original and Qualified are the name of the server, the server's own name of the
-	// tool, and the name by which it can always be called.
+	// Server, Original and Qualified are the name of the server, the server's own name of it, and the name by which it can always be called.
 	Server, Original, Qualified string
-	// Said is what the server says of it.
+	// Said is what the server says of it; of a prompt the name and Raw alone.
 	Said Tool
 	// Running reports whether its server ran at the moment of the view.
 	Running bool
@@ -53,7 +59,14 @@ type Entry struct {
 // OfMCP finds a tool by the name that clients of MCP see, or by the qualified one, also of a
 // server that does not run.
 func (v *View) OfMCP(name string) (*Entry, bool) {
-	e, ok := v.byMCP[name]
+	e, ok := v.tools.byMCP[name]
+	return e, ok
+}
+
+// OfPrompt finds a prompt as OfMCP does a tool. A call of it has its ID, and as the input the
+// params of prompts/get; whatever name they have, the server is sent its own.
+func (v *View) OfPrompt(name string) (*Entry, bool) {
+	e, ok := v.prompts.byMCP[name]
 	return e, ok
 }
 
@@ -63,11 +76,12 @@ func (v *View) warn(format string, args ...any) {
 
 // build makes a view of what the servers have now.
 func (s *Source) build(before *View) *View {
-	v := &View{byID: map[string]*Entry{}, byMCP: map[string]*Entry{}}
+	v := &View{}
+	v.tools, v.prompts = newNaming("tool", v.warn), newNaming("prompt", v.warn)
 	all := s.collect(v)
-	v.qualify(all)
-	v.nameHTTP(all)
-	v.nameMCP(all, s.config.Prefix)
+	v.tools.qualify(all)
+	v.tools.nameHTTP(all)
+	v.tools.nameMCP(all, s.config.Prefix)
 	for _, e := range all {
 		if !e.Running {
 			continue
@@ -80,6 +94,12 @@ func (s *Source) build(before *View) *View {
 	slices.SortFunc(v.HTTP, func(a, b *Entry) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(v.MCP, func(a, b *Entry) int { return strings.Compare(a.MCPName, b.MCPName) })
 	v.Version = version(v.HTTP)
+	if s.exposes("prompts") {
+		s.addPrompts(v)
+	}
+	if s.exposes("resources") {
+		s.addResources(v)
+	}
 	if s.config.ValidateArguments {
 		v.compile(all, before)
 	}
@@ -103,6 +123,8 @@ func (s *Source) collect(v *View) []*Entry {
 			case said.Name == "":
 				v.warn("server %q has a tool without a name; it is left out", one.Name)
 			case !one.Allows(said.Name):
+			case isReserved(e.bare):
+				v.warn("server %q has a tool called %q, which stands for something else here; it is left out", one.Name, e.bare)
 			case seen[e.bare]:
 				v.warn("server %q has two tools called %q; the first is kept", one.Name, e.bare)
 			case pinned && pin != Pin(said):
@@ -166,12 +188,18 @@ func effectOf(annotations json.RawMessage) (e durward.Effect) {
 
 // version tells two lists apart.
 func version(list []*Entry) string {
-	h := sha256.New()
+	var parts []string
 	for _, e := range list {
-		for _, part := range []string{string(e.ID), e.MCPName, e.Qualified, string(e.Said.Raw)} {
-			h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
-			h.Write([]byte(part))
-		}
+		parts = append(parts, string(e.ID), e.MCPName, e.Qualified, string(e.Said.Raw))
+	}
+	return digest(parts)
+}
+
+func digest(parts []string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write([]byte(part))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

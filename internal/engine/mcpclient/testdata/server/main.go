@@ -7,6 +7,7 @@
 //	                           answers for somebody else first
 //	pages, loop, twins         lists its tools in pages; without an end; one of them twice
 //	asks                       asks three things of its client, and prints the answers as errors
+//	rich                       has resources and prompts, too; tells more of them once it has grown
 //	deafened                   reads nothing once it has been greeted
 //	unplugged=FILE             closes its input when it has been greeted, and exits when the file
 //	                           is there
@@ -34,6 +35,8 @@ var (
 	out   sync.Mutex
 	open  sync.Map // of id to chan struct{}, closed when the call is cancelled
 	grown bool     // guarded by out
+
+	subscribed = map[string]bool{} // guarded by out
 )
 
 func is(word string) bool { return slices.Contains(words, word) }
@@ -56,6 +59,10 @@ type message struct {
 		Arguments json.RawMessage `json:"arguments"`
 		RequestID json.RawMessage `json:"requestId"`
 		Meta      json.RawMessage `json:"_meta"`
+		URI       string          `json:"uri"`
+		Wanted    struct {
+			Resources []string `json:"resourceSubscriptions"`
+		} `json:"notifications"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
@@ -85,7 +92,7 @@ func main() {
 			os.Stdin.Close()
 		}
 		if !is("mute") {
-			handle(m)
+			handle(m, line)
 		}
 		if unplugged != "" && m.Method == "tools/list" {
 			await(unplugged)
@@ -106,7 +113,7 @@ func await(file string) {
 	}
 }
 
-func handle(m message) {
+func handle(m message, line []byte) {
 	switch {
 	case m.Method == "notifications/cancelled":
 		if done, ok := open.Load(string(m.Params.RequestID)); ok {
@@ -128,8 +135,15 @@ func handle(m message) {
 		open.Store(string(m.ID), done)
 		go call(m, done)
 	case m.Method == "server/discover" && is("modern"):
-		answer(m, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"instructions":""}`)
+		answer(m, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+capabilities()+`,"instructions":""}`)
+	case is("rich") && rich(m, line):
 	case m.Method == "subscriptions/listen" && is("modern"):
+		out.Lock()
+		clear(subscribed)
+		for _, uri := range m.Params.Wanted.Resources {
+			subscribed[uri] = true
+		}
+		out.Unlock()
 		say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}`)
 	case m.Method == "initialize" && is("silentinit"):
 	case m.Method == "initialize" && !is("modern") && !is("bare"):
@@ -137,13 +151,70 @@ func handle(m message) {
 		if version == "" {
 			version = "2025-06-18"
 		}
-		answer(m, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"fixture","version":"1"}}`, version))
+		answer(m, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":"fixture","version":"1"}}`, version, capabilities()))
 	case is("strict"):
 		os.Exit(4)
 	case is("silentinit"):
 	default:
 		fail(m, -32601, "no such method: "+m.Method)
 	}
+}
+
+func capabilities() string {
+	if is("rich") {
+		return `{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},"logging":{},"completions":{}}`
+	}
+	return `{"tools":{"listChanged":true}}`
+}
+
+// rich answers what servers that have more than tools are asked, most of it with what they were sent.
+func rich(m message, line []byte) bool {
+	var sent struct {
+		Params json.RawMessage `json:"params"`
+	}
+	_ = json.Unmarshal(line, &sent)
+	out.Lock()
+	more := grown
+	out.Unlock()
+	switch m.Method {
+	case "resources/list":
+		switch {
+		case m.Params.Cursor == "":
+			answer(m, `{"resources":[{"uri":"memo://1","name":"one","x":1.0},{"name":"none"}],"nextCursor":"2"}`)
+		case more:
+			answer(m, `{"resources":[{"uri":"memo://2","name":"two"},{"uri":"memo://3"}]}`)
+		default:
+			answer(m, `{"resources":[{"uri":"memo://2","name":"two"},{"uri":"memo://1"}],"nextCursor":"2"}`)
+		}
+	case "resources/templates/list":
+		if !more {
+			return false
+		}
+		answer(m, `{"resourceTemplates":[{"uriTemplate":"memo://{n}"}]}`)
+	case "prompts/list":
+		if more {
+			answer(m, `{"prompts":[{"name":"review"},{"name":"other"}]}`)
+			break
+		}
+		answer(m, `{"prompts":[{"name":"review","arguments":[{"name":"path"}]}]}`)
+	case "resources/read", "prompts/get", "completion/complete", "logging/setLevel":
+		if m.Params.URI == "memo://9" {
+			fail(m, -32002, "no such resource")
+			break
+		}
+		answer(m, `{"isError":true,"sent":`+string(sent.Params)+`}`)
+	case "resources/subscribe", "resources/unsubscribe":
+		if is("modern") {
+			return false
+		}
+		out.Lock()
+		subscribed[m.Params.URI] = m.Method == "resources/subscribe"
+		out.Unlock()
+		answer(m, `{}`)
+	default:
+		return false
+	}
+	return true
 }
 
 func say(format string, args ...any) {
@@ -288,7 +359,23 @@ func call(m message, cancelled chan struct{}) {
 		out.Lock()
 		grown = true
 		out.Unlock()
-		say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		for _, kind := range []string{"tools", "resources", "prompts"} {
+			say(`{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}`, kind)
+		}
+		answer(m, text("done"))
+	case "touch":
+		out.Lock()
+		var list []string
+		for uri, on := range subscribed {
+			if on {
+				list = append(list, uri)
+			}
+		}
+		out.Unlock()
+		slices.Sort(list)
+		for _, uri := range list {
+			say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":%q,"x":1.0}}`, uri)
+		}
 		answer(m, text("done"))
 	case "progress":
 		for i := range 3 {

@@ -1,0 +1,150 @@
+//go:build linux && (amd64 || arm64)
+
+package mcpclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/hubconfig"
+)
+
+var both = []string{"tools", "resources", "prompts"}
+
+// request sends a server another request than the call of a tool.
+func (h *hub) request(t testing.TB, target hubconfig.Target, params string) (string, error) {
+	t.Helper()
+	p, err := h.Prepare(patient(t), durward.Tool{Spec: &target}, durward.Call{Input: json.RawMessage(params)}, durward.Grant{Limits: durward.Limits{Output: limit}})
+	must(t, err)
+	r, err := p.Run(patient(t))
+	if r.Failed {
+		t.Error("what is no tool reports no error of one")
+	}
+	return string(r.Output), err
+}
+
+func shown(items []Item) string {
+	var list []string
+	for _, i := range items {
+		list = append(list, i.Key+" "+string(i.Raw))
+	}
+	return strings.Join(list, "; ")
+}
+
+// What servers have beside tools is listed where it is wanted, with all pages, and again when they
+// say so.
+func TestResourcesAndPrompts(t *testing.T) {
+	for _, era := range []string{"", "modern"} {
+		h := newHub(t, Options{Expose: both}, entry("a", append(strings.Fields(era), "rich")...), entry("b", strings.Fields(era)...), entry("c", "bare"))
+		h.Start(patient(t))
+		if got := shown(h.Resources("a")); got != `memo://1 {"uri":"memo://1","name":"one","x":1.0}; memo://2 {"uri":"memo://2","name":"two"}` {
+			t.Errorf("resources: %s", got)
+		}
+		if got := shown(h.Prompts("a")); got != `review {"name":"review","arguments":[{"name":"path"}]}` || h.Templates("a") != nil {
+			t.Errorf("prompts: %s; templates: %v", got, h.Templates("a"))
+		}
+		for _, other := range []string{"b", "c", "d"} {
+			if h.Resources(other) != nil || h.Prompts(other) != nil {
+				t.Errorf("%s has %v, %v", other, h.Resources(other), h.Prompts(other))
+			}
+		}
+		h.says(t, "grow", struct{}{})
+		h.until(t, "a", func(s Status) bool {
+			h.clock.end(listPause)
+			return s.Tools == 2 && len(h.Resources("a")) == 3 && len(h.Prompts("a")) == 2 && len(h.Templates("a")) == 1
+		})
+		must(t, h.Close())
+	}
+	h := started(t, entry("a", "rich"))
+	if h.Resources("a") != nil || h.Prompts("a") != nil {
+		t.Error("they were asked for, and nobody wants them")
+	}
+}
+
+// The params of a request arrive as they are, but for the caller's own _meta and the name of a
+// prompt; so does the result, which need be none of a tool.
+func TestRequests(t *testing.T) {
+	for era, meta := range map[string]string{"": "", "modern": "meta"} {
+		h := newHub(t, Options{Expose: both, Version: "1"}, entry("a", append(strings.Fields(era), "rich")...))
+		h.Start(patient(t))
+		if meta != "" {
+			meta = `,"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"durward","version":"1"},` +
+				`"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+		}
+		for _, tt := range []struct {
+			target       hubconfig.Target
+			params, sent string
+		}{
+			{hubconfig.Target{Method: hubconfig.ReadResource}, ` { "uri":"memo://1","_meta":{"progressToken":7},"n":1.0}`, `{"uri":"memo://1","n":1.0`},
+			{hubconfig.Target{Method: hubconfig.GetPrompt, Tool: "review"}, `{"name":"a__review","arguments":{"n":"1"}}`, `{"name":"review","arguments":{"n":"1"}`},
+			{hubconfig.Target{Method: hubconfig.Complete}, `{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":""}}`, `{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":""}`},
+		} {
+			tt.target.Server = "a"
+			if got, err := h.request(t, tt.target, tt.params); err != nil || got != `{"isError":true,"sent":`+tt.sent+meta+`}}` {
+				t.Errorf("%s %s: %s, %v", era, tt.target.Method, got, err)
+			}
+		}
+		_, err := h.request(t, hubconfig.Target{Server: "a", Method: hubconfig.ReadResource}, `{"uri":"memo://9"}`)
+		if got := fmt.Sprint(durward.DetailOf(err).Members["code"]); got != "-32002" {
+			t.Errorf("it is %v", err)
+		}
+		must(t, h.Close())
+	}
+}
+
+// Who subscribes hears of changes until it does so no more, also from a server that was started anew.
+func TestSubscriptions(t *testing.T) {
+	for _, era := range []string{"", "modern"} {
+		var mu sync.Mutex
+		var heard []string
+		told := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			text := strings.Join(heard, " ")
+			heard = nil
+			return text
+		}
+		h := newHub(t, Options{Expose: both, Updated: func(server string, params json.RawMessage) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, server+string(params))
+		}}, entry("a", append(strings.Fields(era), "rich")...))
+		h.Start(patient(t))
+		subscribe := func(method, uri string) {
+			if got, err := h.request(t, hubconfig.Target{Server: "a", Method: method}, `{"uri":"`+uri+`"}`); err != nil || got != `{}` {
+				t.Errorf("%q %s %s: %s, %v", era, method, uri, got, err)
+			}
+		}
+		one, two := `a{"uri":"memo://1","x":1.0}`, `a{"uri":"memo://2","x":1.0}`
+		h.says(t, "touch", struct{}{})
+		if got := told(); got != "" {
+			t.Errorf("before: %s", got)
+		}
+		subscribe(hubconfig.Subscribe, "memo://1")
+		subscribe(hubconfig.Subscribe, "memo://2")
+		h.says(t, "touch", struct{}{})
+		if got := told(); got != one+" "+two {
+			t.Errorf("both: %s", got)
+		}
+		subscribe(hubconfig.Unsubscribe, "memo://1")
+		h.says(t, "touch", struct{}{})
+		if got := told(); got != two {
+			t.Errorf("one: %s", got)
+		}
+		must(t, h.Restart(patient(t), "a"))
+		for got, ctx := "", patient(t); got != two; got = told() {
+			if h.says(t, "touch", struct{}{}); ctx.Err() != nil {
+				t.Fatalf("after a restart: %s", got)
+			}
+		}
+		must(t, h.Close())
+	}
+	h := started(t, entry("a", "modern"))
+	if _, err := h.request(t, hubconfig.Target{Server: "a", Method: hubconfig.Subscribe}, `{"uri":"memo://1"}`); durward.ReasonOf(err) != durward.ServerError {
+		t.Errorf("it is %v", err)
+	}
+}

@@ -1,0 +1,51 @@
+package mcpservers
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/durward/durward/internal/hubconfig"
+	"github.com/durward/durward/internal/jsonx"
+)
+
+// request judges the params of a request; those of a call of a tool are its arguments. URIs of
+// resources are no paths, but for those of files, whatever server they are for.
+func (w *walk) request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	switch method {
+	case "", hubconfig.GetPrompt:
+		return w.through(ctx, params)
+	case hubconfig.Complete:
+		if err := w.completion(ctx, params); err != nil {
+			return nil, err
+		}
+	}
+	of := *w
+	of.fileServer = false
+	return of.through(ctx, params)
+}
+
+// completion judges what is to be completed as the argument that it is the beginning of.
+func (w *walk) completion(ctx context.Context, params json.RawMessage) error {
+	argument := member(params, "argument")
+	name, value := member(argument, "name"), member(argument, "value")
+	if len(name) == 0 || name[0] != '"' || len(value) == 0 {
+		return nil // the server says what is wrong with it
+	}
+	text := append(append([]byte{'{'}, name...), ':')
+	text = append(append(text, value...), '}')
+	of := *w
+	_, err := of.through(ctx, text)
+	return err
+}
+
+// member gives a member of what may be an object, or nil.
+func member(text json.RawMessage, name string) json.RawMessage {
+	if text = jsonx.TrimSpace(text); len(text) > 0 && text[0] == '{' {
+		for of, value := range jsonx.Members(text) {
+			if string(of) == name {
+				return value
+			}
+		}
+	}
+	return nil
+}
