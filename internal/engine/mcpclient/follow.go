@@ -19,6 +19,7 @@ func (p *process) mark(list ...kind) {
 // followChanges lists anew what the server says is other than before, and all when it is time
 // to, until the process ends.
 func (p *process) followChanges() {
+	p.setLevel(p.talk)
 	p.resubscribe()
 	for {
 		var due <-chan time.Time

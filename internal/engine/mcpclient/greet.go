@@ -276,6 +276,9 @@ func (p *process) meta(era string, token int64) map[string]any {
 		m[metaPrefix+"protocolVersion"] = modernVersion
 		m[metaPrefix+"clientCapabilities"] = struct{}{}
 		m[metaPrefix+"clientInfo"] = p.engine.clientInfo()
+		if level := p.engine.level.Load(); level != nil {
+			m[metaPrefix+"logLevel"] = *level
+		}
 	}
 	if token != 0 {
 		m["progressToken"] = token

@@ -28,6 +28,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/durward/durward"
@@ -94,6 +95,8 @@ type Engine struct {
 	order   []string
 	servers map[string]*server
 	room    egress.Room // for the connections of all servers
+
+	level atomic.Pointer[string] // that servers log at; nil while nobody wants one
 
 	begin   sync.Once
 	keep    context.Context // ends when servers are to end

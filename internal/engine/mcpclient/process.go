@@ -41,8 +41,9 @@ type process struct {
 	stale    atomic.Uint32 // the kinds of which it says that they are others, a bit each
 	changed  chan struct{} // has an element when there are any
 
-	hearing sync.Mutex // held while a modern server is asked to tell of changes
-	heard   *question  // guarded by hearing; that was asked last
+	level   atomic.Pointer[string] // that it was told to log at
+	hearing sync.Mutex             // held while a modern server is asked to tell of changes
+	heard   *question              // guarded by hearing; that was asked last
 
 	// talk ends when nothing is to be asked any more.
 	talk   context.Context

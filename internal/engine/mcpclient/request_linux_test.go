@@ -148,3 +148,21 @@ func TestSubscriptions(t *testing.T) {
 		t.Errorf("it is %v", err)
 	}
 }
+
+// The level of logs is told to the servers that know of it, also when they are started anew.
+func TestLevel(t *testing.T) {
+	h := started(t, entry("a", "rich"), entry("b"), entry("c", "rich", "modern"))
+	h.SetLevel(patient(t), "warning")
+	told := func() string { return string(h.Stderr("a")) }
+	const once = `level {"level":"warning"}` + "\n"
+	h.until(t, "a", func(Status) bool { return told() == once })
+	must(t, h.Restart(patient(t), "a"))
+	h.until(t, "a", func(Status) bool { return told() == once+once })
+	if got := h.Stderr("b"); len(got) != 0 {
+		t.Errorf("who has no log was told %q", got)
+	}
+	got, err := h.request(t, hubconfig.Target{Server: "c", Method: hubconfig.ReadResource}, `{"uri":"memo://1"}`)
+	if err != nil || !strings.Contains(got, `"io.modelcontextprotocol/logLevel":"warning"`) || len(h.Stderr("c")) != 0 {
+		t.Errorf("the modern one was told %s, %v, %s", got, err, h.Stderr("c"))
+	}
+}

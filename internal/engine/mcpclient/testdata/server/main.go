@@ -203,6 +203,9 @@ func rich(m message, line []byte) bool {
 			break
 		}
 		answer(m, `{"isError":true,"sent":`+string(sent.Params)+`}`)
+		if m.Method == "logging/setLevel" {
+			fmt.Fprintf(os.Stderr, "level %s\n", sent.Params)
+		}
 	case "resources/subscribe", "resources/unsubscribe":
 		if is("modern") {
 			return false
