@@ -80,7 +80,11 @@ show the token in that file.`,
 // run is the whole of it: from flags to a server, and to its end.
 func (x *gatewayServing) run(ctx context.Context) error {
 	x.stderr.unhurry() // no run waits for who reads the log
-	rules, err := x.edgeRules(x.allowHost, x.allowRemote, x.env[varTokenFile])
+	tokens, err := readTokens(x.env[varTokenFile])
+	if err != nil {
+		return err
+	}
+	rules, err := x.edgeRules(x.allowHost, x.allowRemote, tokens)
 	if err != nil {
 		return err
 	}
@@ -120,20 +124,25 @@ func (x *gatewayServing) address() error {
 }
 
 // edgeRules say which requests a server looks at. Where it is reached by names that it cannot
-// know, no page in a browser may use it. With a token file callers have to show its token.
-func (*program) edgeRules(allowHost []string, allowRemote bool, tokenFile string) (httpedge.Rules, error) {
+// know, no page in a browser may use it. Where there are tokens callers have to show one.
+func (*program) edgeRules(allowHost []string, allowRemote bool, tokens httpedge.Tokens) (httpedge.Rules, error) {
 	rules := httpedge.Rules{Hosts: allowHost, AnyHost: allowRemote, NoOrigin: allowRemote}
 	if _, err := httpedge.NewGuard(rules); err != nil {
 		return rules, usageError("name a host, like tools.example.org or tools.example.org:8000", "--allow-host: %w", cause(err))
 	}
-	if tokenFile != "" {
-		token, _, err := site.ReadTokenFile(tokenFile)
-		if err != nil {
-			return rules, err
-		}
-		rules.Authenticate = httpedge.Tokens{httpedge.Token(token)}.Authenticate
+	if len(tokens) > 0 {
+		rules.Authenticate = tokens.Authenticate
 	}
 	return rules, nil
+}
+
+// readTokens gives the token of a file; an empty name is none.
+func readTokens(file string) (httpedge.Tokens, error) {
+	if file == "" {
+		return nil, nil
+	}
+	token, _, err := site.ReadTokenFile(file)
+	return httpedge.Tokens{httpedge.Token(token)}, err
 }
 
 // A gatewayServer serves a domain package, and another one in its place when it is told to.

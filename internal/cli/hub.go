@@ -51,7 +51,7 @@ POST /execute, GET /health, /ready and /metrics, and POST /servers/NAME/restart.
 them in the sandbox directory (SANDBOX_DIRECTORY, default /workspace). PORT, HOST, LOG_LEVEL, DEFAULT_TIMEOUT, MAX_TIMEOUT,
 MAX_CONCURRENT_EXECUTIONS and MAX_OUTPUT_BYTES are read, too; flags win. SIGTERM lets calls end within 5 s and then ends the
 servers, with all that they have started; a second one does not wait. With GATEWAY_TOKEN_FILE callers have to show the
-token in that file.`,
+token in that file, or one of those that the configuration names.`,
 		Example: `  SANDBOX_DIRECTORY=/tmp/ws durward hub
   durward hub --config .mcp.json --sandbox-dir . --port 0`,
 		Args: exactly(0),
@@ -85,7 +85,11 @@ func (x *hubServing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rules, err := x.edgeRules(x.allowHost, x.allowRemote, x.env["GATEWAY_TOKEN_FILE"])
+	tokens, err := hubTokens(x.env["GATEWAY_TOKEN_FILE"], c.Tokens)
+	if err != nil {
+		return err
+	}
+	rules, err := x.edgeRules(x.allowHost, x.allowRemote, tokens)
 	if err != nil {
 		return err
 	}
@@ -159,7 +163,7 @@ func (h *hubServer) assemble() (err error) {
 	}
 	h.policy = h.makePolicy()
 	h.runtime, err = core.New(core.Options{
-		Source: h.source, Policy: h.policy, Recorder: h.log, Engines: map[string]core.Engine{mcpclient.Name: h.engine},
+		Source: tokenHolders{h.source, h.policy}, Policy: h.policy, Recorder: h.log, Engines: map[string]core.Engine{mcpclient.Name: h.engine},
 		MaxConcurrent: h.settings.concurrent, MaxQueue: hubQueue, QueueTime: h.settings.maxTimeout,
 	})
 	return err
@@ -253,11 +257,12 @@ func (h *hubServer) serverOf(tool durward.ToolID) string {
 	return ""
 }
 
-func (h *hubServer) offered() []hub.Tool {
-	entries := h.source.View().HTTP
-	tools := make([]hub.Tool, len(entries))
-	for i, e := range entries {
-		tools[i] = hub.Tool{Tool: e.Tool, Server: e.Server, Original: e.Original, Qualified: e.Qualified, Annotations: e.Said.Annotations}
+func (h *hubServer) offered(caller durward.Caller) []hub.Tool {
+	var tools []hub.Tool
+	for _, e := range h.source.View().HTTP {
+		if h.policy.Allows(caller, e.Tool) {
+			tools = append(tools, hub.Tool{Tool: e.Tool, Server: e.Server, Original: e.Original, Qualified: e.Qualified, Annotations: e.Said.Annotations})
+		}
 	}
 	return tools
 }

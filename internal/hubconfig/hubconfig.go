@@ -134,8 +134,9 @@ type Token struct {
 	Name string
 	// File is the absolute path of the file with the secret.
 	File string
-	// AllowTools are patterns of exposed names of tools and prompts. Nil allows all, and
-	// resources, which those who have a list do not get.
+	// AllowTools are patterns of names of tools, as GET /tools shows them, and of prompts, as
+	// clients of MCP see them. Nil allows all, and resources, which those who have a list do not
+	// get; an empty list allows nothing.
 	AllowTools []string
 	Where      durward.Position
 }

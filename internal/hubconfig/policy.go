@@ -2,6 +2,8 @@ package hubconfig
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/durward/durward"
@@ -41,12 +43,11 @@ func (p *Policy) Decide(c durward.Call, t durward.Tool) durward.Decision {
 	if !ok {
 		return durward.Decision{Code: durward.Defect, Reason: fmt.Sprintf("the tool %q is none of a hub", t.ID), PolicyHash: p.Hash}
 	}
-	for i, token := range p.Config.Tokens {
-		if c.Caller.Name == tokenPrefix+token.Name && !token.allows(t) {
-			return durward.Decision{
-				Code: durward.ToolNotFound, Rule: fmt.Sprintf("tokens[%d].allowTools", i), Where: token.Where, PolicyHash: p.Hash,
-				Reason: fmt.Sprintf("the token %s may not call %s", token.Name, t.ID), Remedy: "add the tool to allowTools of the token",
-			}
+	if i := p.refusing(c.Caller, t); i >= 0 {
+		token := p.Config.Tokens[i]
+		return durward.Decision{
+			Code: durward.ToolNotFound, Rule: fmt.Sprintf("tokens[%d].allowTools", i), Where: token.Where, PolicyHash: p.Hash,
+			Reason: fmt.Sprintf("the token %s may not call %s", token.Name, t.ID), Remedy: "add the tool to allowTools of the token",
 		}
 	}
 	limits := durward.Limits{
@@ -71,13 +72,30 @@ func (p *Policy) where(server string) durward.Position {
 	return durward.Position{}
 }
 
-// allows reports whether a token may call a tool, or get a prompt, by its exposed name. One that it
-// may not call is for its holder no tool at all. What is neither, such as reading a resource, is
-// for those tokens that name no tools.
+// Allows reports whether a caller may know of a tool and call it, or of a prompt and get it. A tool
+// is known by its id: the one that GET /tools shows, whatever name it was called by. To whom it is
+// not allowed it is no tool at all. What is neither, such as reading a resource, is for all but
+// those tokens that have a list.
+func (p *Policy) Allows(c durward.Caller, t durward.Tool) bool { return p.refusing(c, t) < 0 }
+
+// refusing gives the place of the token whose holder may not call a tool, and -1 where there is
+// none.
+func (p *Policy) refusing(c durward.Caller, t durward.Tool) int {
+	name, shown := strings.CutPrefix(c.Name, tokenPrefix)
+	if !shown {
+		return -1
+	}
+	return slices.IndexFunc(p.Config.Tokens, func(of Token) bool { return of.Name == name && !of.allows(t) })
+}
+
 func (t Token) allows(tool durward.Tool) bool {
-	name, method := string(tool.ID), tool.Spec.(*Target).Method
+	name, method := string(tool.ID), ""
+	if target, ok := tool.Spec.(*Target); ok {
+		method = target.Method
+	}
 	if method == GetPrompt {
 		name, _ = OfPrompt(tool.ID)
 	}
-	return len(t.AllowTools) == 0 || (method == "" || method == GetPrompt) && Matches(t.AllowTools, name)
+	return t.AllowTools == nil || (method == "" || method == GetPrompt) && Matches(t.AllowTools, name)
+}
 }

@@ -53,8 +53,8 @@ type Tool struct {
 // Options are the parts of a door. All but Rules and Logger are required.
 type Options struct {
 	Runtime *core.Runtime
-	// Tools lists what is offered now, sorted by the name it is offered by.
-	Tools func() []Tool
+	// Tools lists what is offered to a caller now, sorted by the name it is offered by.
+	Tools func(durward.Caller) []Tool
 	// Servers lists all servers, in the order of the configuration.
 	Servers func() []Server
 	// Restart starts a server anew, whatever became of it. An unknown one has reason

@@ -46,7 +46,7 @@ func open(t *testing.T, change ...func(*hub.Options)) *bench {
 	}
 	o := hub.Options{
 		Runtime: runtime, Servers: func() []hub.Server { return b.servers },
-		Tools: func() []hub.Tool {
+		Tools: func(durward.Caller) []hub.Tool {
 			return []hub.Tool{{
 				Tool: durward.Tool{ID: "read", Doc: "Reads", Input: json.RawMessage(`{"type":"object"}`)}, Server: "files", Original: "read", Qualified: "files__read",
 				Annotations: []byte(`{"readOnlyHint":true}`),
@@ -345,5 +345,54 @@ func TestStrangersAreToldLess(t *testing.T) {
 	}
 	if status, text, _ := b.send("GET", "/tools", ""); status != 401 || !strings.Contains(text, `"code":"unauthenticated"`) {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// A caller is shown what is offered to it, by the token that it shows, and a tool that it may not
+// call is answered like one that there is not. Nothing runs.
+func TestCallersSeeTheirTools(t *testing.T) {
+	var tokens httpedge.Tokens
+	for name, text := range map[string]string{"reader": "s3cret-r", "other": "s3cret-o"} {
+		token, err := httpedge.NewToken(name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, token)
+	}
+	b := open(t, func(o *hub.Options) {
+		all := o.Tools
+		o.Rules.Authenticate = tokens.Authenticate
+		o.Tools = func(c durward.Caller) []hub.Tool {
+			if c.Name != "token:reader" {
+				return nil
+			}
+			return all(c)
+		}
+	})
+	b.bind = func(c durward.Call) error {
+		if c.Caller.Name != "token:reader" {
+			return &durward.Error{Reason: durward.ToolNotFound, Err: errors.New("the token other may not call read")}
+		}
+		return nil
+	}
+	ran := 0
+	b.OnRun = func(context.Context, durward.Call) (durward.Result, error) {
+		ran++
+		return durward.Result{Output: json.RawMessage(`{"content":[]}`)}, nil
+	}
+	reader, other := []string{"Authorization", "Bearer s3cret-r"}, []string{"Authorization", "Bearer s3cret-o"}
+	if _, text, _ := b.send("GET", "/tools", "", reader...); !strings.Contains(text, `"name":"read"`) {
+		t.Error(text)
+	}
+	if _, text, _ := b.send("GET", "/tools", "", other...); text != `{"tools":[]}` {
+		t.Error(text)
+	}
+	_, unknown, _ := b.send("POST", "/execute", `{"tool_name":"nothing"}`, other...)
+	status, text, _ := b.send("POST", "/execute", `{"tool_name":"read"}`, other...)
+	if status != 404 || text != unknown || ran != 0 {
+		t.Errorf("%d %s after %s; it ran %d times", status, text, unknown, ran)
+	}
+	if status, text, _ := b.send("POST", "/execute", `{"tool_name":"read"}`, reader...); status != 200 || ran != 1 {
+		t.Errorf("%d %s; it ran %d times", status, text, ran)
 	}
 }

@@ -34,7 +34,7 @@ func (d *door) showTools(w http.ResponseWriter, r *http.Request) error {
 		return invalid("the query is malformed")
 	}
 	list := []listed{}
-	for _, t := range d.Tools() {
+	for _, t := range d.Tools(httpedge.CallerOf(r.Context())) {
 		if query.Has("server") && query.Get("server") != t.Server {
 			continue
 		}
