@@ -98,4 +98,3 @@ func (t Token) allows(tool durward.Tool) bool {
 	}
 	return t.AllowTools == nil || (method == "" || method == GetPrompt) && Matches(t.AllowTools, name)
 }
-}

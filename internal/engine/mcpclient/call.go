@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
@@ -44,6 +45,15 @@ func (p *prepared) Close() error { return nil }
 // told, and nobody waits for its answer.
 func (p *prepared) Run(ctx context.Context) (durward.Result, error) { return p.carryOut(ctx, nil) }
 
+// Open has the server do the call in the background. Events are told of its progress, in the
+// order in which the server reports it, and of nothing behind its end.
+func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Session, error) {
+	if ctx.Err() != nil {
+		return nil, durward.Ended(ctx, op)
+	}
+	return core.Background(ctx, op, func(ctx context.Context) (durward.Result, error) { return p.carryOut(ctx, events) }), nil
+}
+
 // carryOut tells events, unless nil, of the call's progress.
 func (p *prepared) carryOut(ctx context.Context, events durward.Events) (durward.Result, error) {
 	if ctx.Err() != nil {
@@ -55,7 +65,7 @@ func (p *prepared) carryOut(ctx context.Context, events durward.Events) (durward
 	defer p.engine.leave()
 	came := time.Now()
 	if err := p.server.slots.take(ctx); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			return durward.Result{}, noSlot(p.server.config.Name)
 		}
 		return durward.Result{}, durward.Ended(ctx, op)
