@@ -3,11 +3,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -23,36 +18,17 @@ func installClients(t *testing.T) npmPackages {
 	return installPackages(t, "clients", npmPackages.node)
 }
 
-// installPackages gets the packages of a set into the user's cache, once for each lock. Another
-// run may do so at the same time: the folder is there as a whole or not at all. One program of
-// theirs is for one kind of machine, and npm goes on without it if it cannot have it.
+// installPackages gets the packages of a set, once for each lock. One program of theirs is for
+// one kind of machine, and npm goes on without it if it cannot have it.
 func installPackages(t *testing.T, set string, program func(npmPackages) string) npmPackages {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	list, lock := textOf(t, "testdata/"+set+"/package.json"), textOf(t, "testdata/"+set+"/package-lock.json")
-	folder := filepath.Join(cache, "durward", fmt.Sprintf("%s-%.8x", set, sha256.Sum256([]byte(lock))))
-	if _, err := os.Stat(folder); err == nil {
-		return npmPackages(folder)
-	}
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	work, err := os.MkdirTemp(filepath.Dir(folder), set+"-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(work) }) // it is there when something failed
-	plant(t, filepath.Join(work, "package.json"), list)
-	plant(t, filepath.Join(work, "package-lock.json"), lock)
-	command(t, nil, "npm", "ci", "--prefix", work, "--ignore-scripts", "--no-audit", "--no-fund")
-	command(t, []string{"HOME=" + work}, program(npmPackages(work)), "--version")
-	if err := os.Rename(work, folder); err != nil && !errors.Is(err, fs.ErrExist) {
-		t.Fatal(err)
-	}
-	return npmPackages(folder)
+	return npmPackages(cached(t, set, lock, func(work string) {
+		plant(t, filepath.Join(work, "package.json"), list)
+		plant(t, filepath.Join(work, "package-lock.json"), lock)
+		command(t, nil, "npm", "ci", "--prefix", work, "--ignore-scripts", "--no-audit", "--no-fund")
+		command(t, []string{"HOME=" + work}, program(npmPackages(work)), "--version")
+	}))
 }
 
 func (n npmPackages) path(name string) string { return filepath.Join(string(n), "node_modules", name) }
