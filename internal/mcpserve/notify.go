@@ -12,7 +12,7 @@ import (
 
 // Notify tells all clients that want to know: of a resource that was updated those who listen to it,
 // of all else every session, and the subscriptions that asked for it. That a list has changed is
-// told once where it changes several times within 250 ms. params are an object.
+// told once where it changes several times within 250 ms. params are an object, or nil.
 func (s *Server) Notify(method string, params json.RawMessage) {
 	if strings.HasSuffix(method, "/list_changed") {
 		s.changes.tell(method, func() { s.broadcast(method, params) })

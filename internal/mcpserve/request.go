@@ -75,9 +75,12 @@ func (r *Request) Progress(params json.RawMessage) {
 	r.tell("notifications/progress", appendOthers(text, params, "progressToken"))
 }
 
-// appendOthers appends the members of an object behind the first member of another one, but for
-// one, and closes that.
+// appendOthers appends the members of an object, or of nil, behind the first member of another
+// one, but for one, and closes that.
 func appendOthers(text []byte, object json.RawMessage, but string) json.RawMessage {
+	if len(object) == 0 {
+		return append(text, '}')
+	}
 	for name, value := range jsonx.Members(object) {
 		if string(name) != but {
 			text = jsonx.AppendString(append(text, ','), string(name))
