@@ -47,7 +47,7 @@ func TestWhatTokensMayAskFor(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		id     durward.ToolID
-		target Target
+		target hubconfig.Target
 		some   bool
 	}{
 		{"read_file", hubconfig.Target{Server: "a", Tool: "read_file"}, true},
