@@ -186,6 +186,12 @@ const (
 	ServerError        Reason = "server_error"
 	MalformedResult    Reason = "malformed_result"
 	InputRequired      Reason = "input_required"
+	// ServerUnknown is of a name that the configuration of the hub does not have.
+	ServerUnknown Reason = "server_unknown"
+	// ServerFailed is of a server that could not be started.
+	ServerFailed Reason = "server_failed"
+	// ToolsChanged is of tools that are not what they were when they were approved.
+	ToolsChanged Reason = "tools_changed"
 )
 
 type reasonRow struct {
@@ -336,6 +342,9 @@ var reasonTable = []reasonRow{
 	{ServerError, Upstream, "DWD-SERVER-003", "the MCP server answered with an error"},
 	{MalformedResult, Upstream, "DWD-SERVER-004", "the MCP server answered with a malformed result"},
 	{InputRequired, Upstream, "DWD-SERVER-005", "the tool wants more input from its caller"},
+	{ServerUnknown, NotFound, "DWD-SERVER-006", "no such MCP server"},
+	{ServerFailed, Upstream, "DWD-SERVER-007", "the MCP server could not be started"},
+	{ToolsChanged, Conflict, "DWD-SERVER-008", "a tool is not what was approved"},
 }
 
 func (r Reason) row() reasonRow {
