@@ -104,8 +104,8 @@ func (s *source) flowToken(i int) int {
 	switch c := s.at(i); {
 	case c == 0:
 		return -1
-	case isFlowMark(c), c == ':' && s.endsKey(i):
-		return i + 1
+	case isFlowMark(c), c == ':' && (s.endsKey(i) || s.at(i-1) == '"' || s.at(i-1) == '\''):
+		return i + 1 // behind a key in quotes a colon needs no blank
 	case c == '"', c == '\'':
 		return s.quotedEnd(i)
 	case c == '!':
