@@ -31,7 +31,7 @@ func (p *program) editPolicyCommand() *cobra.Command {
 	}
 	file := policyFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		c := &policyChange{program: p}
+		c := &policyChange{textChange: textChange{program: p}}
 		return c.byHand(*file)
 	}
 	return cmd
