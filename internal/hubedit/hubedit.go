@@ -1,0 +1,210 @@
+// Package hubedit changes one server in the text of a hub's configuration, in the shape that the
+// file has, and leaves every other byte as it is.
+//
+//	{"servers": [{"name": "files", "command": "durward", "args": ["mcp"]}]}      an item is added
+//	{"mcpServers": {"files": {"command": "durward"}}}                            a member is
+//	{"servers": {"files": {"type": "stdio", "command": "durward"}}}              likewise, with its type
+//
+// What [Add] has written [Remove] takes away to the byte. Nothing here judges what is added:
+// whoever has changed a text reads it again by package hubconfig.
+package hubedit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/config/edit"
+	"github.com/durward/durward/internal/hubconfig"
+)
+
+// Seed is the text that a configuration begins with.
+const Seed = "{\n  \"servers\": []\n}\n"
+
+// ErrUnknown is of a server that the document does not have.
+var ErrUnknown = errors.New("there is no such server")
+
+// A Pair is a variable or a header.
+type Pair struct{ Name, Value string }
+
+// An Entry is what is written of a server. Empty members are left out.
+type Entry struct {
+	Name string
+	// Command starts the server; without one it is asked at URL, by Type "http" or "sse".
+	Command      string
+	Args         []string
+	Env          []Pair
+	EnvFile, Dir string
+	Type, URL    string
+	Headers      []Pair
+	// Timeout is in seconds.
+	Timeout  int64
+	Disabled bool
+	// AllowTools, DenyTools and InheritEnv stand in x-gateway.
+	AllowTools, DenyTools, InheritEnv []string
+}
+
+// The shapes of a document.
+const (
+	list = iota
+	members
+	typed
+)
+
+// shapeOf tells the shape, and where the servers stand.
+func shapeOf(root *config.Node) (shape int, at edit.Path, err error) {
+	switch servers := root.Get("servers"); {
+	case root.Get("mcpServers") != nil:
+		return members, edit.Member("mcpServers"), nil
+	case servers == nil:
+		return 0, at, errors.New("there is neither servers nor mcpServers")
+	case servers.Kind == config.Map:
+		return typed, edit.Member("servers"), nil
+	}
+	return list, edit.Member("servers"), nil
+}
+
+// Shape says in a word of which shape a document is: "list", "mcpServers" or "vscode".
+func Shape(root *config.Node) string {
+	shape, _, err := shapeOf(root)
+	if err != nil {
+		return ""
+	}
+	return [...]string{"list", "mcpServers", "vscode"}[shape]
+}
+
+// Add writes a server behind the others.
+func Add(d *edit.Document, e Entry) error {
+	shape, at, err := shapeOf(d.Tree())
+	switch {
+	case err != nil:
+		return err
+	case shape == list:
+		return d.Append(at, append(edit.Map{{Name: "name", Value: edit.String(e.Name)}}, e.members(shape)...))
+	}
+	return d.Set(at.Member(e.Name), e.members(shape))
+}
+
+// Remove takes a server away.
+func Remove(d *edit.Document, name string) error {
+	at, err := find(d.Tree(), name)
+	if err != nil {
+		return err
+	}
+	return d.Remove(at)
+}
+
+// Pin has a tool of a server held to a digest.
+func Pin(d *edit.Document, server, tool, digest string) error {
+	at, err := pins(d, server)
+	if err != nil {
+		return err
+	}
+	return d.Set(at.Member(tool), edit.String(digest))
+}
+
+// Unpin has a tool that is pinned held to nothing.
+func Unpin(d *edit.Document, server, tool string) error {
+	at, err := pins(d, server)
+	if err != nil {
+		return err
+	}
+	return d.Remove(at.Member(tool))
+}
+
+func pins(d *edit.Document, server string) (edit.Path, error) {
+	at, err := find(d.Tree(), server)
+	return at.Member("x-gateway", "toolHashes"), err
+}
+
+// find gives the path to a server by the name that [hubconfig.Fold] makes of the written one.
+func find(root *config.Node, name string) (edit.Path, error) {
+	shape, at, err := shapeOf(root)
+	if err != nil {
+		return at, err
+	}
+	if shape == list {
+		items := root.Get("servers").Items
+		i := slices.IndexFunc(items, func(n *config.Node) bool {
+			written := n.Get("name")
+			return written != nil && hubconfig.Fold(written.Text) == name
+		})
+		if i >= 0 {
+			return at.Item(i), nil
+		}
+		return at, fmt.Errorf("%w: %q", ErrUnknown, name)
+	}
+	for _, key := range []string{"mcpServers", "servers"} {
+		servers := root.Get(key)
+		if servers == nil {
+			continue
+		}
+		for _, f := range servers.Fields {
+			if hubconfig.Fold(f.Name) == name {
+				return at.Member(f.Name), nil
+			}
+		}
+	}
+	return at, fmt.Errorf("%w: %q", ErrUnknown, name)
+}
+
+// members are those of the entry in a document of that shape.
+func (e Entry) members(shape int) edit.Map {
+	kind := e.Type
+	if e.Command != "" {
+		if kind = ""; shape == typed {
+			kind = "stdio"
+		}
+	}
+	m := edit.Map{}
+	text := func(name, value string) {
+		if value != "" {
+			m = append(m, edit.Entry{Name: name, Value: edit.String(value)})
+		}
+	}
+	text("type", kind)
+	text("command", e.Command)
+	if len(e.Args) > 0 {
+		m = append(m, edit.Entry{Name: "args", Value: edit.Strings(e.Args...)})
+	}
+	m = appendPairs(m, "env", e.Env)
+	text("envFile", e.EnvFile)
+	text("cwd", e.Dir)
+	text("url", e.URL)
+	m = appendPairs(m, "headers", e.Headers)
+	if e.Timeout > 0 {
+		m = append(m, edit.Entry{Name: "timeout", Value: edit.Int(e.Timeout)})
+	}
+	if e.Disabled {
+		m = append(m, edit.Entry{Name: "disabled", Value: edit.Bool(true)})
+	}
+	if x := e.extras(); len(x) > 0 {
+		m = append(m, edit.Entry{Name: "x-gateway", Value: x})
+	}
+	return m
+}
+
+func (e Entry) extras() edit.Map {
+	m := edit.Map{}
+	for _, list := range []struct {
+		name  string
+		texts []string
+	}{{"allowTools", e.AllowTools}, {"denyTools", e.DenyTools}, {"inheritEnv", e.InheritEnv}} {
+		if len(list.texts) > 0 {
+			m = append(m, edit.Entry{Name: list.name, Value: edit.Strings(list.texts...)})
+		}
+	}
+	return m
+}
+
+func appendPairs(m edit.Map, name string, pairs []Pair) edit.Map {
+	if len(pairs) == 0 {
+		return m
+	}
+	values := edit.Map{}
+	for _, p := range pairs {
+		values = append(values, edit.Entry{Name: p.Name, Value: edit.String(p.Value)})
+	}
+	return append(m, edit.Entry{Name: name, Value: values})
+}
