@@ -1,0 +1,64 @@
+// Package credential tells which texts look like secrets, by their names and by their form.
+//
+//	API_KEY=…, Authorization: …       by the name
+//	ghp_…, sk-…, eyJ….eyJ….…          by the form, whatever the name is
+//
+// It is a guess that errs on the side of caution: a text that only refers to a variable is none.
+package credential
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// leastBytes is the length of the shortest text that is taken for a secret by its name.
+const leastBytes = 6
+
+// Looks reports whether the value of a variable or a header looks like a secret.
+func Looks(name, value string) bool {
+	if strings.Contains(value, "${") {
+		return false
+	}
+	return Formed(value) || len(value) >= leastBytes && !isPlace(value) && namesSecret(name)
+}
+
+// Formed reports whether a text holds something of the form that a service gives its secrets.
+func Formed(text string) bool { return forms().MatchString(text) }
+
+// isPlace reports whether a value says where a secret is, or that there is one.
+func isPlace(value string) bool {
+	switch strings.ToLower(value) {
+	case "enabled", "disabled", "required", "default":
+		return true
+	}
+	return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~/") || strings.HasPrefix(value, "./") || strings.HasPrefix(value, "../")
+}
+
+// namesSecret reports whether one of the words in a name is one for secrets.
+func namesSecret(name string) bool {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
+	for _, w := range words {
+		switch w {
+		case "key", "apikey", "token", "secret", "password", "passwd", "pwd", "passphrase", "auth", "authorization", "credential", "credentials",
+			"pat", "bearer", "cookie", "dsn", "private":
+			return true
+		}
+		for _, end := range []string{"token", "secret", "password", "apikey"} {
+			if strings.HasSuffix(w, end) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// forms are those of services that mark their secrets, of tokens in three parts (JWT), of private
+// keys, of bearers, and of URLs with a password.
+var forms = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(sk|pk|rk)[-_](live|test|proj|ant|or)?[-_]?[A-Za-z0-9_-]{16,}` +
+		`|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{16,}|\bglpat-[A-Za-z0-9_-]{16,}|\bxox[abeprs]-[A-Za-z0-9-]{10,}` +
+		`|\bA(KI|SI)A[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\bhf_[A-Za-z0-9]{16,}|\bnpm_[A-Za-z0-9]{16,}|\bfc-[a-f0-9]{24,}|\bntn_[A-Za-z0-9]{20,}` +
+		`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.|-----BEGIN [A-Z ]*PRIVATE KEY` +
+		`|(?i:\bbearer +[A-Za-z0-9._~+/-]{8,})|://[^/\s:@]+:[^/\s@]{3,}@`)
+})

@@ -1,0 +1,35 @@
+package credential
+
+import "testing"
+
+func TestLooks(t *testing.T) {
+	for _, test := range []struct {
+		name, value string
+		want        bool
+	}{
+		{"GITHUB_TOKEN", "abcdef123", true},
+		{"API_KEY", "0123456789", true},
+		{"Authorization", "Basic dXNlcjpwYXNz", true},
+		{"X-Api-Key", "0123456789", true},
+		{"accessToken", "0123456789", true},
+		{"DB_PASSWORD", "hunter2", true},
+		{"ANYTHING", "ghp_0123456789abcdefghij", true},
+		{"ANYTHING", "sk-proj-0123456789abcdefghij", true},
+		{"ANYTHING", "xoxb-1234567890-abc", true},
+		{"DATABASE_URL", "postgres://me:secret@localhost/x", true},
+		{"X", "-----BEGIN RSA PRIVATE KEY-----", true},
+		{"GITHUB_TOKEN", "${GITHUB_TOKEN}", false},
+		{"Authorization", "Bearer ${GITHUB_TOKEN}", false},
+		{"TOKEN_FILE", "/run/secrets/token", false},
+		{"KEYBOARD", "querty-uk", false},
+		{"MONKEY", "banana-tree", false},
+		{"LOG_LEVEL", "debugging", false},
+		{"DATABASE_URL", "postgres://localhost/x", false},
+		{"TOKEN", "", false},
+		{"PATH", "/usr/bin:/bin", false},
+	} {
+		if got := Looks(test.name, test.value); got != test.want {
+			t.Errorf("%s=%s is taken for a secret: %v", test.name, test.value, got)
+		}
+	}
+}
