@@ -14,8 +14,8 @@ const module = "github.com/durward/durward"
 // leaves stand under every other room and import nothing but each other and the
 // vocabulary.
 var leaves = []string{
-	"internal/audit", "internal/chunks", "internal/config", "internal/content", "internal/dirlock", "internal/domain", "internal/droplog",
-	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/hubconfig", "internal/jsonrpc", "internal/jsonx",
+	"internal/audit", "internal/chunks", "internal/clientconfig", "internal/config", "internal/content", "internal/credential", "internal/dirlock", "internal/domain", "internal/droplog",
+	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/hubconfig", "internal/hubedit", "internal/hubpin", "internal/jsonrpc", "internal/jsonx",
 	"internal/machine", "internal/mcppolicy", "internal/mcpserve", "internal/mcpspec", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext",
 	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/wsedge",
 }

@@ -1,11 +1,6 @@
 package mcpservers
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-
-	"github.com/durward/durward/internal/jsonx"
-)
+import "github.com/durward/durward/internal/hubpin"
 
 // A Withheld is a tool that is not offered, since it is not what it was when it was pinned.
 type Withheld struct {
@@ -15,19 +10,7 @@ type Withheld struct {
 	Tool      Tool
 }
 
-// Pin gives the digest of what a caller would go by: the name, the description and the schema of
-// the arguments. White space and the order of members in the schema do not count.
+// Pin gives the digest that a tool is held to.
 func Pin(t Tool) string {
-	text := jsonx.AppendString([]byte{'['}, t.Name)
-	text = jsonx.AppendString(append(text, ','), t.Description)
-	text = append(text, ',')
-	if len(t.InputSchema) == 0 {
-		text = append(text, "null"...)
-	}
-	text = append(append(text, t.InputSchema...), ']')
-	if canonical, err := jsonx.Canonical(text); err == nil {
-		text = canonical
-	}
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return hubpin.Digest(hubpin.Text{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
 }
