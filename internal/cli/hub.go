@@ -237,7 +237,7 @@ func (h *hubServer) close() error {
 // door gives the parts of the door.
 func (h *hubServer) door() hub.Options {
 	o := hub.Options{
-		Runtime: h.runtime, Tools: h.offered, Servers: h.states, Restart: h.restart, Rules: h.rules, Logger: h.logger,
+		Runtime: h.runtime, Tools: h.offered, Servers: h.states, Restart: h.restart, Stderr: h.engine.Stderr, Rules: h.rules, Logger: h.logger,
 		Timeout: func(tool durward.ToolID, asked time.Duration) time.Duration {
 			return h.policy.Timeout(h.serverOf(tool), asked)
 		},

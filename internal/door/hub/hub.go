@@ -6,6 +6,7 @@
 //	     →          {"status": "error", "output": null, "error": "Tool execution timed out after 5s", "execution_time_ms": 5000.4}
 //	GET  /health    {"status": "healthy", "servers": {"files": "running"}}
 //	GET  /ready, /metrics; POST /servers/files/restart
+//	GET  /servers/files/logs   {"server": "files", "lines": ["what it said last on standard error"]}
 //
 // What is refused before a server is asked is answered with a status and {"detail": "…", "code": "…"}.
 package hub
@@ -60,6 +61,8 @@ type Options struct {
 	// Restart starts a server anew, whatever became of it. An unknown one has reason
 	// ToolNotFound.
 	Restart func(ctx context.Context, server string) error
+	// Stderr gives the last of what a server printed to its standard error.
+	Stderr func(server string) []byte
 	// Timeout gives what a call of a tool gets that asks for so much; zero asks for nothing.
 	Timeout func(tool durward.ToolID, asked time.Duration) time.Duration
 	Metrics *Metrics
@@ -77,7 +80,7 @@ type door struct {
 
 // New makes the handler of a hub. It is to be served at the root of a server.
 func New(o Options) (http.Handler, error) {
-	if o.Runtime == nil || o.Tools == nil || o.Servers == nil || o.Restart == nil || o.Timeout == nil || o.Metrics == nil {
+	if o.Runtime == nil || o.Tools == nil || o.Servers == nil || o.Restart == nil || o.Stderr == nil || o.Timeout == nil || o.Metrics == nil {
 		return nil, errors.New("hub: a part is missing")
 	}
 	if o.Logger == nil {
@@ -106,6 +109,7 @@ const (
 	pathMetrics = "/metrics"
 	pathServers = "/servers/"
 	restart     = "/restart"
+	logs        = "/logs"
 )
 
 // answer finds what a request is for.
@@ -135,8 +139,11 @@ func (d *door) route(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if name, ok := strings.CutPrefix(path, pathServers); ok {
-		if name, ok = strings.CutSuffix(name, restart); ok {
+		if name, ok := strings.CutSuffix(name, restart); ok {
 			return serve(w, r, http.MethodPost, func(w http.ResponseWriter, r *http.Request) error { return d.restart(w, r, name) })
+		}
+		if name, ok := strings.CutSuffix(name, logs); ok {
+			return serve(w, r, http.MethodGet, func(w http.ResponseWriter, _ *http.Request) error { return d.showLogs(w, name) })
 		}
 	}
 	return &durward.Error{Reason: durward.FileNotFound, Op: "route", Err: errors.New("nothing is served there")}

@@ -59,6 +59,7 @@ func open(t *testing.T, change ...func(*hub.Options)) *bench {
 			b.restarted.Add(1)
 			return nil
 		},
+		Stderr: func(string) []byte { return []byte("one\r\n\ntwo \xff") },
 		Timeout: func(_ durward.ToolID, asked time.Duration) time.Duration {
 			if asked == 0 {
 				return 5 * time.Second
@@ -246,6 +247,9 @@ func TestRefusals(t *testing.T) {
 		{"POST", "/tools", ``, "", 405, "method_not_allowed"},
 		{"GET", "/nothing", ``, "", 404, "not_found"},
 		{"POST", "/servers/other/restart", ``, "", 404, "not_found"},
+		{"GET", "/servers/other/logs", ``, "", 404, "not_found"},
+		{"POST", "/servers/files/logs", ``, "", 405, "method_not_allowed"},
+		{"GET", "/servers/files", ``, "", 404, "not_found"},
 	} {
 		kind := "application/json"
 		if test.kind != "" {
@@ -298,9 +302,10 @@ func TestBusy(t *testing.T) {
 func TestWhatIsShown(t *testing.T) {
 	b := open(t)
 	for path, want := range map[string]string{
-		"/tools":             `{"tools":[{"name":"read","description":"Reads","input_schema":{"type":"object"},"server":"files","original_name":"read","qualified_name":"files__read","annotations":{"readOnlyHint":true}}]}`,
-		"/tools?server=none": `{"tools":[]}`,
-		"/ready":             `{"ready":true,"status":"healthy"}`,
+		"/tools":              `{"tools":[{"name":"read","description":"Reads","input_schema":{"type":"object"},"server":"files","original_name":"read","qualified_name":"files__read","annotations":{"readOnlyHint":true}}]}`,
+		"/tools?server=none":  `{"tools":[]}`,
+		"/servers/files/logs": `{"lines":["one","","two �"],"server":"files"}`,
+		"/ready":              `{"ready":true,"status":"healthy"}`,
 	} {
 		if status, text, _ := b.send("GET", path, ""); status != 200 || text != want {
 			t.Errorf("%s: %d %s", path, status, text)
@@ -343,8 +348,10 @@ func TestStrangersAreToldLess(t *testing.T) {
 	if status, text, _ := b.send("GET", "/health", "", "Authorization", "Bearer s3cret"); status != 200 || !strings.Contains(text, `"pid":7`) {
 		t.Errorf("%d %s", status, text)
 	}
-	if status, text, _ := b.send("GET", "/tools", ""); status != 401 || !strings.Contains(text, `"code":"unauthenticated"`) {
-		t.Errorf("%d %s", status, text)
+	for _, path := range []string{"/tools", "/servers/files/logs"} {
+		if status, text, _ := b.send("GET", path, ""); status != 401 || !strings.Contains(text, `"code":"unauthenticated"`) {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
 	}
 }
 

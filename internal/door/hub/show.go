@@ -6,7 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/durward/durward"
@@ -132,6 +134,23 @@ func (d *door) showMetrics(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
+// showLogs shows what a server has said last on its standard error.
+func (d *door) showLogs(w http.ResponseWriter, server string) error {
+	if !slices.ContainsFunc(d.Servers(), func(s Server) bool { return s.Name == server }) {
+		return noServer("logs")
+	}
+	lines := []string{}
+	for line := range bytes.Lines(d.Stderr(server)) {
+		lines = append(lines, strings.ToValidUTF8(strings.TrimRight(string(line), "\r\n"), "\ufffd"))
+	}
+	write(w, http.StatusOK, map[string]any{"server": server, "lines": lines})
+	return nil
+}
+
+func noServer(op string) error {
+	return &durward.Error{Reason: durward.FileNotFound, Op: op, Err: errors.New("there is no such server")}
+}
+
 // restart starts a server anew.
 func (d *door) restart(w http.ResponseWriter, r *http.Request, server string) error {
 	if _, err := httpedge.ReadBody(r, maxBody); err != nil {
@@ -139,7 +158,7 @@ func (d *door) restart(w http.ResponseWriter, r *http.Request, server string) er
 	}
 	err := d.Restart(r.Context(), server)
 	if durward.ReasonOf(err) == durward.ToolNotFound {
-		return &durward.Error{Reason: durward.FileNotFound, Op: "restart", Err: errors.New("there is no such server")}
+		return noServer("restart")
 	}
 	if err != nil {
 		return err
