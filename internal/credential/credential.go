@@ -26,6 +26,21 @@ func Looks(name, value string) bool {
 // Formed reports whether a text holds something of the form that a service gives its secrets.
 func Formed(text string) bool { return forms().MatchString(text) }
 
+// Redact puts a word in the place of everything in a text that has the form of a secret, and of
+// the values of the variables in each environment that look like one.
+func Redact(text string, environments ...map[string]string) string {
+	for _, env := range environments {
+		for name, value := range env {
+			if Looks(name, value) {
+				text = strings.ReplaceAll(text, value, redacted)
+			}
+		}
+	}
+	return forms().ReplaceAllString(text, redacted)
+}
+
+const redacted = "[redacted]"
+
 // isPlace reports whether a value says where a secret is, or that there is one.
 func isPlace(value string) bool {
 	switch strings.ToLower(value) {

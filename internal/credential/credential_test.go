@@ -33,3 +33,11 @@ func TestLooks(t *testing.T) {
 		}
 	}
 }
+
+func TestRedact(t *testing.T) {
+	env := map[string]string{"DB_PASSWORD": "hunter22", "HOME": "/root"}
+	got := Redact("no hunter22 in /root, nor ghp_0123456789abcdefghij", env)
+	if want := "no [redacted] in /root, nor [redacted]"; got != want {
+		t.Errorf("%q", got)
+	}
+}

@@ -27,6 +27,8 @@ type Config struct {
 	// servers then, and the defaults.
 	File    string
 	Missing bool
+	// Shape is the one that the file has; empty where it is missing.
+	Shape Shape
 	// Servers stand in the order of the file.
 	Servers []Server
 	// Expose lists what is offered: "tools", "resources", "prompts". Where nobody wrote it that

@@ -67,10 +67,11 @@ func (r *reader) document(n *config.Node, data []byte) {
 		return
 	}
 	servers, other, inputs := n.Get("servers"), n.Get("mcpServers"), n.Get("inputs")
-	seed := servers != nil && servers.Kind == config.List
+	r.config.Shape = ShapeOf(n)
+	seed := r.config.Shape == List
 	r.open = !seed
 	switch {
-	case servers == nil && other == nil:
+	case r.config.Shape == "":
 		r.Problem(n, "there is neither servers nor mcpServers")
 		return
 	case servers != nil && other != nil:

@@ -101,6 +101,7 @@ func TestExtras(t *testing.T) {
   "sandbox": { "mode" : "read-only","network":{"mode": "none"} }
 }}, {"name": "b", "command": "b", "x-gateway": {"restart": "never", "cache": {"tools": {"x": {"ttlMs": 1}}}}}, {"name": "c", "command": "c", "x-gateway": {"restart": {"maxMs": 10}}}]}`)
 	want := &hubconfig.Config{
+		Shape: hubconfig.List,
 		File: "hub.json", Expose: []string{"tools", "prompts"}, Prefix: "always", ValidateArguments: true, Refresh: time.Minute, ForwardPaths: "verbatim",
 		Tokens: []hubconfig.Token{
 			{Name: "ci", File: "/etc/hub/ci.token", AllowTools: []string{"read_*"}, Where: durward.Position{File: "hub.json", Line: 2}},

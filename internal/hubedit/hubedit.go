@@ -45,45 +45,27 @@ type Entry struct {
 	AllowTools, DenyTools, InheritEnv []string
 }
 
-// The shapes of a document.
-const (
-	list = iota
-	members
-	typed
-)
-
-// shapeOf tells the shape, and where the servers stand.
-func shapeOf(root *config.Node) (shape int, at edit.Path, err error) {
-	switch servers := root.Get("servers"); {
-	case root.Get("mcpServers") != nil:
-		return members, edit.Member("mcpServers"), nil
-	case servers == nil:
-		return 0, at, errors.New("there is neither servers nor mcpServers")
-	case servers.Kind == config.Map:
-		return typed, edit.Member("servers"), nil
+// place tells the shape of a document, and where the servers stand in it.
+func place(root *config.Node) (shape hubconfig.Shape, servers string, err error) {
+	switch shape = hubconfig.ShapeOf(root); shape {
+	case "":
+		return shape, "", errors.New("there is neither servers nor mcpServers")
+	case hubconfig.MCPServers:
+		return shape, "mcpServers", nil
 	}
-	return list, edit.Member("servers"), nil
-}
-
-// Shape says in a word of which shape a document is: "list", "mcpServers" or "vscode".
-func Shape(root *config.Node) string {
-	shape, _, err := shapeOf(root)
-	if err != nil {
-		return ""
-	}
-	return [...]string{"list", "mcpServers", "vscode"}[shape]
+	return shape, "servers", nil
 }
 
 // Add writes a server behind the others.
 func Add(d *edit.Document, e Entry) error {
-	shape, at, err := shapeOf(d.Tree())
+	shape, servers, err := place(d.Tree())
 	switch {
 	case err != nil:
 		return err
-	case shape == list:
-		return d.Append(at, append(edit.Map{{Name: "name", Value: edit.String(e.Name)}}, e.members(shape)...))
+	case shape == hubconfig.List:
+		return d.Append(edit.Member(servers), append(edit.Map{{Name: "name", Value: edit.String(e.Name)}}, e.members(shape)...))
 	}
-	return d.Set(at.Member(e.Name), e.members(shape))
+	return d.Set(edit.Member(servers, e.Name), e.members(shape))
 }
 
 // Remove takes a server away.
@@ -120,40 +102,33 @@ func pins(d *edit.Document, server string) (edit.Path, error) {
 
 // find gives the path to a server by the name that [hubconfig.Fold] makes of the written one.
 func find(root *config.Node, name string) (edit.Path, error) {
-	shape, at, err := shapeOf(root)
+	shape, servers, err := place(root)
+	at, all := edit.Member(servers), root.Get(servers)
 	if err != nil {
 		return at, err
 	}
-	if shape == list {
-		items := root.Get("servers").Items
-		i := slices.IndexFunc(items, func(n *config.Node) bool {
+	if shape == hubconfig.List {
+		i := slices.IndexFunc(all.Items, func(n *config.Node) bool {
 			written := n.Get("name")
 			return written != nil && hubconfig.Fold(written.Text) == name
 		})
 		if i >= 0 {
 			return at.Item(i), nil
 		}
-		return at, fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
-	for _, key := range []string{"mcpServers", "servers"} {
-		servers := root.Get(key)
-		if servers == nil {
-			continue
-		}
-		for _, f := range servers.Fields {
-			if hubconfig.Fold(f.Name) == name {
-				return at.Member(f.Name), nil
-			}
+	for _, f := range all.Fields {
+		if hubconfig.Fold(f.Name) == name {
+			return at.Member(f.Name), nil
 		}
 	}
 	return at, fmt.Errorf("%w: %q", ErrUnknown, name)
 }
 
 // members are those of the entry in a document of that shape.
-func (e Entry) members(shape int) edit.Map {
+func (e Entry) members(shape hubconfig.Shape) edit.Map {
 	kind := e.Type
 	if e.Command != "" {
-		if kind = ""; shape == typed {
+		if kind = ""; shape == hubconfig.VSCode {
 			kind = "stdio"
 		}
 	}

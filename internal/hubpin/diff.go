@@ -10,10 +10,13 @@ import (
 	"github.com/durward/durward/internal/safetext"
 )
 
-// Diff shows what is another in now than it was in before, as a unified diff. Nothing in it is
-// hidden and no terminal obeys it.
-func Diff(before, now Text) string {
-	return string(diff.Diff("approved", []byte(before.page()), "present", []byte(now.page())))
+// Diff shows what is another in now than it was in before, as a unified diff of what is called
+// so. Nothing in it is hidden and no terminal obeys it. It is empty where both are the same.
+func Diff(called string, before, now Text) string {
+	called = safetext.Line(called)
+	text := string(diff.Diff(called+" as it was approved", []byte(before.page()), called+" as it is", []byte(now.page())))
+	_, text, _ = strings.Cut(text, "\n") // which names both again
+	return text
 }
 
 // page lays a text out on lines.
