@@ -33,6 +33,12 @@ var contained = []string{
 	"durward egress-check api.firecrawl.dev:443 -- durward worker firecrawl",
 }
 
+// asking lists the examples that ask a hub that runs. Its script runs them.
+var asking = []string{
+	"durward server restart filesystem", "durward server restart filesystem --url http://127.0.0.1:8002",
+	"durward server logs filesystem", "durward server logs filesystem -n 5 --json",
+}
+
 // TestEveryExampleOfTheHelpWorks asks every command for its help and runs what it
 // begins with.
 func TestEveryExampleOfTheHelpWorks(t *testing.T) {
@@ -58,7 +64,7 @@ func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "docs", "README.md"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for folder, from := range map[string]string{"domain": "../../domain", "my": "../../domain/example_domain"} {
+	for folder, from := range map[string]string{"config": "../../config", "domain": "../../domain", "my": "../../domain/example_domain"} {
 		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +90,7 @@ func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 
 	examples := examplesBelow(t, shell, "durward")
 	for _, line := range examples {
-		if !slices.Contains(endless, line) && !slices.Contains(contained, line) {
+		if !slices.Contains(endless, line) && !slices.Contains(contained, line) && !slices.Contains(asking, line) {
 			shell(line)
 		}
 	}

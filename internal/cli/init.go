@@ -154,21 +154,16 @@ func (x *initialising) actionFor(f initFile, answers *bufio.Reader) (initAction,
 	case x.yes:
 		return actionReplace, nil
 	}
-	return x.ask(f.Path, answers)
+	return x.ask(f.Path, answers), nil
 }
 
 // ask asks a person whether a file is to be replaced. Where nobody could answer it is
 // kept.
-func (x *initialising) ask(file string, answers *bufio.Reader) (initAction, error) {
-	if x.noInput || x.dryRun || !isTerminal(x.stdin) {
-		return actionKeep, nil
+func (x *initialising) ask(file string, answers *bufio.Reader) initAction {
+	if !x.dryRun && x.canAsk() && x.agrees("replace "+safetext.Line(file)+"?", answers) {
+		return actionReplace
 	}
-	fmt.Fprintf(x.stderr, "replace %s? [y/N] ", safetext.Line(file))
-	answer, err := answers.ReadString('\n')
-	if err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return actionReplace, nil
-	}
-	return actionKeep, nil
+	return actionKeep
 }
 
 func (p *program) stdinOrNothing() io.Reader {

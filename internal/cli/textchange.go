@@ -27,6 +27,8 @@ type textChange struct {
 	text *edit.Document
 	// done lists what is changed, in words; lines what that does to the text.
 	done, lines []string
+	// next is what to do after it, or empty.
+	next string
 }
 
 type changeData struct {
@@ -98,6 +100,10 @@ func (c *textChange) made() (data changeData, err error) {
 
 func (c *textChange) tellChange(data changeData) error {
 	var err error
+	next := ""
+	if c.next != "" {
+		next = "; next: " + safetext.Line(c.next)
+	}
 	switch done := strings.Join(c.done, " and "); {
 	case !data.Changed:
 		_, err = fmt.Fprintf(c.stdout, "%s has that already; nothing changed\n", safetext.Line(c.file))
@@ -111,9 +117,9 @@ func (c *textChange) tellChange(data changeData) error {
 		}
 		_, err = fmt.Fprintf(c.stdout, "would have %s in %s:\n%s", safetext.Line(done), safetext.Line(c.file), &text)
 	case c.first:
-		_, err = fmt.Fprintf(c.stdout, "made %s and %s\n", safetext.Line(c.file), safetext.Line(done))
+		_, err = fmt.Fprintf(c.stdout, "made %s and %s%s\n", safetext.Line(c.file), safetext.Line(done), next)
 	default:
-		_, err = fmt.Fprintf(c.stdout, "%s in %s; the former text is in %s\n", safetext.Line(done), safetext.Line(c.file), safetext.Line(data.Backup))
+		_, err = fmt.Fprintf(c.stdout, "%s in %s; the former text is in %s%s\n", safetext.Line(done), safetext.Line(c.file), safetext.Line(data.Backup), next)
 	}
 	return err
 }
