@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -34,7 +36,7 @@ type hubServing struct {
 	*program
 	host, file, sandbox string
 	port                int
-	allowRemote         bool
+	allowRemote, stdio  bool
 	allowHost           []string
 
 	// given reports whether a flag was.
@@ -66,6 +68,7 @@ token in that file, or one of those that the configuration names.`,
 	f.IntVar(&x.port, "port", 8002, "listen on this `PORT`; 0 picks a free one (PORT)")
 	f.StringVar(&x.file, "config", "", "the servers are in `FILE` (MCP_CONFIG_PATH; default: config/mcp_servers.json)")
 	f.StringVar(&x.sandbox, "sandbox-dir", "", "hold the arguments of tools to `DIR` (SANDBOX_DIRECTORY; default: /workspace)")
+	f.BoolVar(&x.stdio, "stdio", false, "talk MCP on standard input and output; HTTP is served, too, only where a port is given")
 	f.BoolVar(&x.allowRemote, "allow-remote", false, "serve every caller from other machines, too")
 	f.StringArrayVar(&x.allowHost, "allow-host", nil, "answer to this `NAME`, too")
 	return cmd
@@ -93,13 +96,17 @@ func (x *hubServing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := httpedge.Listen(ctx, httpedge.Address{Host: s.host, Port: s.port, Authenticated: rules.Authenticate != nil, AllowRemote: x.allowRemote})
-	if err != nil {
-		return withHint(err, "choose another port, or 0 for a free one")
+	h := &hubServer{hubServing: x, settings: s, config: c, rules: rules, levels: make(chan string, 1)}
+	var l net.Listener
+	if !x.stdio || s.portGiven {
+		l, err = httpedge.Listen(ctx, httpedge.Address{Host: s.host, Port: s.port, Authenticated: rules.Authenticate != nil, AllowRemote: x.allowRemote})
+		if err != nil {
+			return withHint(err, "choose another port, or 0 for a free one")
+		}
+		defer l.Close()
 	}
-	h := &hubServer{hubServing: x, settings: s, config: c, rules: rules}
 	if err := h.open(); err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
 	return h.serve(ctx, l)
 }
@@ -119,7 +126,10 @@ type hubServer struct {
 	engine  *mcpclient.Engine
 	source  *mcpservers.Source
 	runtime *core.Runtime
+	metrics *hub.Metrics
+	mcp     *hub.MCP
 	changed chan struct{} // has room for one
+	levels  chan string   // has room for one
 }
 
 // open builds all that stands behind the door. Nothing is started yet.
@@ -135,7 +145,8 @@ func (h *hubServer) open() (err error) {
 	}
 	h.engine, err = mcpclient.New(mcpclient.Options{
 		Servers: h.config.Servers, SandboxDir: h.settings.sandbox, Environ: h.env, Version: h.version, Expose: h.config.Expose, Refresh: h.config.Refresh,
-		Logger: h.logger,
+		Logger: h.logger, Message: func(server string, params json.RawMessage) { h.mcp.Logged(server, params) },
+		Updated: func(_ string, params json.RawMessage) { h.mcp.Updated(params) },
 		Changed: func(string) {
 			select {
 			case h.changed <- struct{}{}:
@@ -166,7 +177,11 @@ func (h *hubServer) assemble() (err error) {
 		Source: tokenHolders{h.source, h.policy}, Policy: h.policy, Recorder: h.log, Engines: map[string]core.Engine{mcpclient.Name: h.engine},
 		MaxConcurrent: h.settings.concurrent, MaxQueue: hubQueue, QueueTime: h.settings.maxTimeout,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	h.metrics = hub.NewMetrics(func(tool string) bool { return h.serverOf(durward.ToolID(tool)) != "" }, h.runtime.Load)
+	return h.openMCP()
 }
 
 func (h *hubServer) makePolicy() *hubconfig.Policy {
@@ -199,36 +214,57 @@ func (r running) Running(server string) bool {
 	return false
 }
 
-// serve takes requests until a signal comes.
+// serve takes requests from a listener, unless it is nil, and from standard input where that was
+// asked for, until a signal comes or one of them ends.
 func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
 	ctx, signals := catchSignals(ctx, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM)
 	defer signals.stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	door, err := hub.New(h.door())
 	if err != nil {
-		return errors.Join(err, l.Close(), h.close())
+		return errors.Join(err, h.close())
 	}
+	var beside sync.WaitGroup
+	beside.Go(func() { h.tellLevels(ctx) })
+	defer beside.Wait()
+	defer cancel()
 	h.engine.Start(ctx)
 	h.source.Refresh()
-	server := httpedge.New(door, httpedge.Options{Grace: 5 * time.Second, BodyBytes: 8 << 20, WriteError: hub.WriteError, Logger: h.logger})
-	fmt.Fprintln(h.stderr, httpedge.StartLine(l.Addr()))
+	ended, open := make(chan error, 2), 0
+	if l != nil {
+		open++
+		server := httpedge.New(door, httpedge.Options{Grace: 5 * time.Second, BodyBytes: 8 << 20, WriteError: hub.WriteError, Logger: h.logger})
+		beside.Go(func() { <-server.Draining(); h.mcp.Drain() })
+		fmt.Fprintln(h.stderr, httpedge.StartLine(l.Addr()))
+		go func() { ended <- server.Serve(ctx, l) }()
+	}
 	h.told.release()
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, l) }()
-	for {
+	if h.stdio {
+		open++
+		go func() { ended <- h.mcp.ServeStream(ctx, h.caller(), h.stdin, h.stdout) }()
+	}
+	var failed error
+	for open > 0 {
 		select {
 		case <-h.changed:
-			h.source.Refresh()
-		case err := <-ended:
-			return errors.Join(err, h.close())
+			h.refresh()
+		case err := <-ended: // the other one ends, too
+			open--
+			failed = errors.Join(failed, err)
+			cancel()
 		case <-signals.second:
 			h.engine.Kill()
 			return exitStatus(signals.status())
 		}
 	}
+	return errors.Join(failed, h.close())
 }
 
 func (h *hubServer) close() error {
+	h.mcp.Drain()
 	h.runtime.Shutdown(context.Background())
+	h.mcp.Close()
 	err := errors.Join(h.engine.Close(), h.guard.Close(), h.log.Close())
 	h.idle = true
 	return err
@@ -241,7 +277,7 @@ func (h *hubServer) door() hub.Options {
 		Timeout: func(tool durward.ToolID, asked time.Duration) time.Duration {
 			return h.policy.Timeout(h.serverOf(tool), asked)
 		},
-		Metrics: hub.NewMetrics(func(tool string) bool { return h.serverOf(durward.ToolID(tool)) != "" }, h.runtime.Load),
+		Metrics: h.metrics, MCP: h.mcp,
 	}
 	if h.config.Missing {
 		o.Missing = "there is no " + filepath.Base(h.config.File)
@@ -280,6 +316,6 @@ func (h *hubServer) states() []hub.Server {
 
 func (h *hubServer) restart(ctx context.Context, server string) error {
 	err := h.engine.Restart(ctx, server)
-	h.source.Refresh()
+	h.refresh()
 	return err
 }

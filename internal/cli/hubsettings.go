@@ -19,6 +19,7 @@ import (
 type hubSettings struct {
 	host, file, sandbox string
 	port                int
+	portGiven           bool
 	level               slog.Level
 	timeout, maxTimeout time.Duration
 	concurrent          int
@@ -49,8 +50,9 @@ func (x *hubServing) settingsOf() (s hubSettings, err error) {
 	if x.given("host") {
 		s.host = x.host
 	}
+	s.portGiven = x.env["PORT"] != ""
 	if x.given("port") {
-		s.port = x.port
+		s.port, s.portGiven = x.port, true
 	}
 	if x.given("config") {
 		s.file = x.file

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/mcpspec"
 )
@@ -38,11 +39,11 @@ func (s *Server) broadcast(method string, params json.RawMessage) {
 	})
 }
 
-// Log tells all sessions that want messages of that level what there is for their log: the params
-// of notifications/message.
-func (s *Server) Log(level mcpspec.Level, params json.RawMessage) {
+// Log tells the sessions that want messages of that level, and whose callers may know it, what there
+// is for their log: the params of notifications/message.
+func (s *Server) Log(level mcpspec.Level, params json.RawMessage, may func(durward.Caller) bool) {
 	s.sessions.each(func(one *session) {
-		if level >= one.wanted() {
+		if level >= one.wanted() && may(one.caller) {
 			one.notify("notifications/message", params)
 		}
 	})

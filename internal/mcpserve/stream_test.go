@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/mcpserve"
 	"github.com/durward/durward/internal/mcpspec"
 )
@@ -255,7 +256,7 @@ func TestNewReaderTakesTheStreamOver(t *testing.T) {
 	e := s.events(s.open("GET", "", session))
 	other := s.events(s.open("GET", "", session))
 	e.end()
-	s.Log(mcpspec.Level(7), json.RawMessage(`{}`)) // nobody wants any
+	s.Log(mcpspec.Level(7), json.RawMessage(`{}`), func(durward.Caller) bool { return true }) // nobody wants any
 	s.Notify("notifications/tools/list_changed", json.RawMessage(`{}`))
 	other.want(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}`)
 }

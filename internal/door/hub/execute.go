@@ -110,7 +110,7 @@ type answer struct {
 	status string
 	output json.RawMessage // nil is null
 	err    string          // of a failure
-	code   *int64          // of an error of the server's protocol
+	code   *int            // of an error of the server's protocol
 }
 
 const (
@@ -130,7 +130,7 @@ func outcome(result durward.Result, err error, timeout time.Duration) (answer, e
 		return answer{status: failure, err: "Tool execution timed out after " + strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64) + "s"}, nil
 	case durward.ServerDisconnected, durward.ServerError, durward.MalformedResult, durward.InputRequired, durward.InputMismatch, durward.OutputTooLarge:
 		a := answer{status: failure, err: messageOf(err, reason)}
-		if code, ok := durward.DetailOf(err).Members["code"].(int64); ok {
+		if code, ok := durward.DetailOf(err).Members["code"].(int); ok {
 			a.code = &code
 		}
 		return a, nil
@@ -242,7 +242,7 @@ func (a answer) write(w http.ResponseWriter, took time.Duration) {
 		line = jsonx.AppendString(line, a.err)
 	}
 	if a.code != nil {
-		line = strconv.AppendInt(append(line, `,"error_code":`...), *a.code, 10)
+		line = strconv.AppendInt(append(line, `,"error_code":`...), int64(*a.code), 10)
 	}
 	line = strconv.AppendFloat(append(line, `,"execution_time_ms":`...), float64(took.Microseconds())/1000, 'f', -1, 64)
 	send(w, http.StatusOK, append(line, "}\n"...))

@@ -1,10 +1,12 @@
-// Package hub is the door to all MCP servers of a hub: a small HTTP API over one catalogue.
+// Package hub is the door to all MCP servers of a hub, over one catalogue: a small HTTP API, and one
+// MCP server in front of all.
 //
 //	GET  /tools     {"tools": [{"name": "read_file", "description": "…", "input_schema": {…}, "server": "files", …}]}
 //	POST /execute   {"tool_name": "read_file", "arguments": {"path": "a.txt"}, "timeout": 5}
 //	     →          {"status": "success", "output": "…", "error": null, "execution_time_ms": 3.2}
 //	     →          {"status": "error", "output": null, "error": "Tool execution timed out after 5s", "execution_time_ms": 5000.4}
 //	GET  /health    {"status": "healthy", "servers": {"files": "running"}}
+//	POST /mcp       clients of MCP, of all revisions (package mcpserve); also on a byte stream
 //	GET  /ready, /metrics; POST /servers/files/restart
 //	GET  /servers/files/logs   {"server": "files", "lines": ["what it said last on standard error"]}
 //
@@ -66,6 +68,8 @@ type Options struct {
 	// Timeout gives what a call of a tool gets that asks for so much; zero asks for nothing.
 	Timeout func(tool durward.ToolID, asked time.Duration) time.Duration
 	Metrics *Metrics
+	// MCP is the surface for clients of MCP, at /mcp.
+	MCP http.Handler
 	// Missing says that there is no configuration, and is empty otherwise.
 	Missing string
 	// Rules say which requests are looked at; their WriteError is the door's own.
@@ -80,7 +84,7 @@ type door struct {
 
 // New makes the handler of a hub. It is to be served at the root of a server.
 func New(o Options) (http.Handler, error) {
-	if o.Runtime == nil || o.Tools == nil || o.Servers == nil || o.Restart == nil || o.Stderr == nil || o.Timeout == nil || o.Metrics == nil {
+	if o.Runtime == nil || o.Tools == nil || o.Servers == nil || o.Restart == nil || o.Stderr == nil || o.Timeout == nil || o.Metrics == nil || o.MCP == nil {
 		return nil, errors.New("hub: a part is missing")
 	}
 	if o.Logger == nil {
@@ -107,6 +111,7 @@ const (
 	pathHealth  = "/health"
 	pathReady   = "/ready"
 	pathMetrics = "/metrics"
+	pathMCP     = "/mcp"
 	pathServers = "/servers/"
 	restart     = "/restart"
 	logs        = "/logs"
@@ -123,6 +128,10 @@ func (d *door) route(w http.ResponseWriter, r *http.Request) error {
 	path, err := httpedge.DecodePath(r)
 	if err != nil {
 		return err
+	}
+	if path == pathMCP {
+		d.MCP.ServeHTTP(w, r)
+		return nil
 	}
 	for _, page := range []struct {
 		path, method string

@@ -45,6 +45,7 @@ func open(t *testing.T, change ...func(*hub.Options)) *bench {
 		t.Fatal(err)
 	}
 	o := hub.Options{
+		MCP:     http.NotFoundHandler(),
 		Runtime: runtime, Servers: func() []hub.Server { return b.servers },
 		Tools: func(durward.Caller) []hub.Tool {
 			return []hub.Tool{{
@@ -202,7 +203,7 @@ func TestFailuresOfServers(t *testing.T) {
 		want string
 	}{
 		{&durward.Error{Reason: durward.ServerDisconnected, Err: durward.Detail{Members: map[string]any{"message": "MCP server 'files' disconnected"}}}, `{"status":"error","output":null,"error":"MCP server 'files' disconnected"}`},
-		{&durward.Error{Reason: durward.ServerError, Err: durward.Detail{Members: map[string]any{"message": "no", "code": int64(-32001)}}}, `{"status":"error","output":null,"error":"no","error_code":-32001}`},
+		{&durward.Error{Reason: durward.ServerError, Err: durward.Detail{Members: map[string]any{"message": "no", "code": -32001}}}, `{"status":"error","output":null,"error":"no","error_code":-32001}`},
 		{&durward.Error{Reason: durward.OutputTooLarge}, `{"status":"error","output":null,"error":"output_too_large"}`},
 	} {
 		b.OnRun = func(context.Context, durward.Call) (durward.Result, error) { return durward.Result{}, test.err }

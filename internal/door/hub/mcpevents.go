@@ -1,0 +1,103 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/mcpserve"
+	"github.com/durward/durward/internal/mcpspec"
+)
+
+// A listener tells a client what becomes of its call.
+type listener struct{ request *mcpserve.Request }
+
+// Output has nothing to tell: there are no streams.
+func (*listener) Output(durward.Chunk) {}
+
+// Log has nothing to tell: what servers log comes by another way.
+func (*listener) Log(string, string) {}
+
+// Ended has nothing to tell: the answer says it.
+func (*listener) Ended(durward.Result) {}
+
+// Progress tells of the progress in numbers of our own.
+func (l *listener) Progress(done, total float64, message string) {
+	text, err := json.Marshal(struct {
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total,omitempty"`
+		Message  string  `json:"message,omitempty"`
+	}{done, total, message})
+	if err == nil {
+		l.request.Progress(text)
+	}
+}
+
+// Ask has the client asked.
+func (l *listener) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	return l.request.Ask(ctx, method, params)
+}
+
+// Calls are those under way at each server, which is who hears what that logs. The zero value has
+// none.
+type calls struct {
+	mu       sync.Mutex
+	byServer map[string]map[*mcpserve.Request]struct{} // guarded by mu
+}
+
+// enter keeps a request until leave is called.
+func (c *calls) enter(server string, r *mcpserve.Request) (leave func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byServer == nil {
+		c.byServer = map[string]map[*mcpserve.Request]struct{}{}
+	}
+	if c.byServer[server] == nil {
+		c.byServer[server] = map[*mcpserve.Request]struct{}{}
+	}
+	c.byServer[server][r] = struct{}{}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.byServer[server], r)
+	}
+}
+
+func (c *calls) at(server string) (list []*mcpserve.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for r := range c.byServer[server] {
+		list = append(list, r)
+	}
+	return list
+}
+
+// Logged tells clients what a server has for its log: the params of notifications/message. It is for
+// those whose calls the server works on; where there is none, for the sessions of all who may call
+// everything.
+func (m *MCP) Logged(server string, params json.RawMessage) {
+	level, ok := mcpspec.LevelOf(member(params, "level"))
+	if !ok {
+		return
+	}
+	name := "child/" + server
+	if own, _ := jsonx.Text(member(params, "logger")); own != "" {
+		name += "/" + own
+	}
+	text := jsonx.AppendString([]byte(`{"level":`), level.String())
+	text = jsonx.AppendString(append(text, `,"logger":`...), name)
+	data := member(params, "data")
+	if data == nil {
+		data = json.RawMessage("null")
+	}
+	text = append(append(append(text, `,"data":`...), data...), '}')
+	at := m.calls.at(server)
+	for _, r := range at {
+		r.Log(level, text)
+	}
+	if len(at) == 0 {
+		m.server.Log(level, text, m.Hears)
+	}
+}

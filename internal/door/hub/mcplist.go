@@ -1,0 +1,133 @@
+package hub
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+
+	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/mcpserve"
+)
+
+// pageSize is how many items of a list a client gets at once.
+const pageSize = 100
+
+// listTools lists the tools, or how they are searched.
+func (m *MCP) listTools(ctx context.Context, r *mcpserve.Request) (json.RawMessage, error) {
+	if m.Search != nil {
+		return json.RawMessage(searchTools), nil
+	}
+	return m.lister(kindTools)(ctx, r)
+}
+
+// lister lists what there is of a kind, a page at a time.
+func (m *MCP) lister(kind string) func(context.Context, *mcpserve.Request) (json.RawMessage, error) {
+	return func(_ context.Context, r *mcpserve.Request) (json.RawMessage, error) {
+		shown := m.Show(kind, r.Caller)
+		from, ok := m.place(kind, shown.Version, r)
+		if !ok || from > len(shown.Items) {
+			return nil, badParams("the cursor is not known, or the list has changed: begin anew")
+		}
+		to := min(from+pageSize, len(shown.Items))
+		text := append(jsonx.AppendString([]byte{'{'}, kind), ":["...)
+		for i, item := range shown.Items[from:to] {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			text = item.append(text)
+		}
+		text = append(text, ']')
+		if to < len(shown.Items) {
+			text = jsonx.AppendString(append(text, `,"nextCursor":`...), m.cursorAt(kind, shown.Version, r.Caller.Name, to))
+		}
+		return append(text, '}'), nil
+	}
+}
+
+// append appends an item as its server says it, by the name that clients use.
+func (l Listed) append(text []byte) []byte {
+	if name, _ := jsonx.Text(member(l.Raw, "name")); l.Name == "" || name == l.Name {
+		return append(text, l.Raw...)
+	}
+	return replaced(text, l.Raw, "name", l.Name)
+}
+
+// replaced appends an object in which a member has another text.
+func replaced(text []byte, object json.RawMessage, name, with string) []byte {
+	text = append(text, '{')
+	first := true
+	for is, value := range jsonx.Members(object) {
+		if !first {
+			text = append(text, ',')
+		}
+		first = false
+		text = append(jsonx.AppendString(text, string(is)), ':')
+		if string(is) == name {
+			text = jsonx.AppendString(text, with)
+			continue
+		}
+		text = append(text, value...)
+	}
+	return append(text, '}')
+}
+
+// member gives the member of an object of that name, or nil.
+func member(object json.RawMessage, name string) json.RawMessage {
+	if len(object) == 0 || object[0] != '{' {
+		return nil
+	}
+	for is, value := range jsonx.Members(object) {
+		if string(is) == name {
+			return value
+		}
+	}
+	return nil
+}
+
+const placeBytes = 4
+
+// cursorAt names a place in a list, for one caller, and as long as the list stays as it is.
+func (m *MCP) cursorAt(kind, version, caller string, at int) string {
+	place := binary.BigEndian.AppendUint32(nil, uint32(at))
+	return base64.RawURLEncoding.EncodeToString(append(place, m.seal(kind, version, caller, place)...))
+}
+
+// seal is what nobody else can make.
+func (m *MCP) seal(kind, version, caller string, place []byte) []byte {
+	mac := hmac.New(sha256.New, m.cursor[:])
+	for _, part := range []string{kind, version, caller} {
+		mac.Write(binary.BigEndian.AppendUint32(nil, uint32(len(part))))
+		mac.Write([]byte(part))
+	}
+	mac.Write(place)
+	return mac.Sum(nil)[:16]
+}
+
+// place reads the cursor of a request; without one it is the start.
+func (m *MCP) place(kind, version string, r *mcpserve.Request) (at int, ok bool) {
+	value := r.Param("cursor")
+	if value == nil {
+		return 0, true
+	}
+	text, _ := jsonx.Text(value)
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) < placeBytes || !hmac.Equal(raw[placeBytes:], m.seal(kind, version, r.Caller.Name, raw[:placeBytes])) {
+		return 0, false
+	}
+	place := binary.BigEndian.Uint32(raw)
+	return int(place), place <= math.MaxInt32
+}
+
+// paramText gives a param that is a string.
+func paramText(r *mcpserve.Request, name string) (string, *jsonrpc.Error) {
+	text, ok := jsonx.Text(r.Param(name))
+	if !ok {
+		return "", badParams(name + " is missing or no string")
+	}
+	return text, nil
+}
