@@ -308,7 +308,7 @@ func (h *hubServer) states() []hub.Server {
 	for _, s := range h.engine.Servers() {
 		servers = append(servers, hub.Server{
 			Name: s.Name, Running: s.State == mcpclient.Running, PID: s.PID, Since: s.Since, Restarts: s.Restarts, LastError: s.LastError,
-			Tools: s.Tools, ProtocolVersion: s.ProtocolVersion, Era: s.Era, RetryAfter: s.RetryAfter,
+			Tools: s.Tools, ProtocolVersion: s.ProtocolVersion, Era: s.Era, RetryAfter: s.RetryAfter, Sandbox: s.Report,
 		})
 	}
 	return servers

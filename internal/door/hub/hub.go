@@ -43,6 +43,8 @@ type Server struct {
 	ProtocolVersion, Era string
 	// RetryAfter is the time to the next start that is planned; zero is none.
 	RetryAfter time.Duration
+	// Sandbox says what the kernel holds the server to; nil where nothing does.
+	Sandbox *durward.Report
 }
 
 // A Tool is one that is offered now.

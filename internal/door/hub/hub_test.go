@@ -315,9 +315,12 @@ func TestWhatIsShown(t *testing.T) {
 	if status, text, _ := b.send("POST", "/servers/files/restart", ""); status != 200 || b.restarted.Load() != 1 {
 		t.Errorf("%d %s", status, text)
 	}
-	b.servers = append(b.servers, hub.Server{Name: "gone", LastError: "exit status 3"})
+	b.servers = append(b.servers, hub.Server{Name: "gone", LastError: "exit status 3", Sandbox: &durward.Report{
+		Mode: durward.ReadOnly, Level: 2, Guarantees: durward.Holding{durward.Mem: {Held: durward.HeldKernel}},
+	}})
 	if status, text, _ := b.send("GET", "/health", ""); status != 200 || !strings.Contains(text, `"status":"degraded"`) ||
-		!strings.Contains(text, `"servers":{"files":"running","gone":"stopped"}`) || !strings.Contains(text, `"last_error":"exit status 3"`) {
+		!strings.Contains(text, `"servers":{"files":"running","gone":"stopped"}`) || !strings.Contains(text, `"last_error":"exit status 3"`) ||
+		!strings.Contains(text, `"sandbox":{"mode":"read-only","level":2,"guarantees":{"mem":{"held":"kernel"}`) {
 		t.Errorf("%d %s", status, text)
 	}
 	_, page, _ := b.send("GET", "/metrics", "")

@@ -55,6 +55,15 @@ type detail struct {
 	Tools           int     `json:"tools"`
 	ProtocolVersion string  `json:"protocol_version,omitempty"`
 	Era             string  `json:"era,omitempty"`
+	Sandbox         *held   `json:"sandbox,omitempty"`
+}
+
+// Held is what a server is held to while it runs.
+type held struct {
+	Mode       durward.Mode    `json:"mode"`
+	Level      int             `json:"level"`
+	Guarantees durward.Holding `json:"guarantees"`
+	Weak       []string        `json:"weak,omitempty"`
 }
 
 // A health is the body of /health.
@@ -81,6 +90,9 @@ func (d *door) showHealth(w http.ResponseWriter, r *http.Request) error {
 		one := detail{PID: s.PID, Restarts: s.Restarts, LastError: s.LastError, Tools: s.Tools, ProtocolVersion: s.ProtocolVersion, Era: s.Era}
 		if s.Running {
 			one.UptimeS = float64(time.Since(s.Since).Milliseconds()) / 1000
+		}
+		if r := s.Sandbox; r != nil {
+			one.Sandbox = &held{r.Mode, r.Level, r.Guarantees, r.Weak}
 		}
 		h.Details[s.Name] = one
 	}
