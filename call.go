@@ -43,6 +43,9 @@ type Call struct {
 	Program string
 	// Input holds exactly the caller's bytes, already checked to be strict JSON.
 	Input json.RawMessage
+	// Resume is what the caller brings to a call that a server of MCP had answered with its wish
+	// for more: an object with inputResponses and requestState, or nil.
+	Resume json.RawMessage
 	// Path and CommandID are the file or program and the command id that the call
 	// names, as the caller wrote them. They are for the record: nothing is decided or
 	// opened by them.

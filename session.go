@@ -84,8 +84,20 @@ type Page struct {
 // between the chunks.
 type ExitWatcher interface{ Exited(Exit) }
 
+// An Asker is an [Events] that says what its caller can be asked. One that is none takes all
+// questions.
+type Asker interface {
+	// CanAsk reports whether questions of a kind can be put. It may be called at any time.
+	CanAsk(kind string) bool
+}
+
+// A ProgressReader is an [Events] that takes progress as a tool reports it, in the place of
+// [Events.Progress]: the params of a notification of MCP, whose token means nothing.
+type ProgressReader interface{ RawProgress(params json.RawMessage) }
+
 // Events receives what happens during a session. Calls come one at a time and in
-// order; a method must not block for long.
+// order; a method must not block for long. Ask alone may, and does not hold up the others: it
+// comes back soon after its context has ended.
 type Events interface {
 	Output(Chunk)
 	Progress(done, total float64, message string)

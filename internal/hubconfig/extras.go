@@ -43,6 +43,7 @@ func (r *reader) extras(n *config.Node, s *Server, text []byte) {
 			s.ToolHashes = r.byTool(n, hashOf, "is no SHA-256: write sha256: and 64 digits from 0 to f")
 		},
 		"rename":     func(n *config.Node) { r.rename(n, s) },
+		"offer":      r.words(&s.Offer, "elicitation", "sampling"),
 		"inheritEnv": r.texts(&s.InheritEnv, func(name string) string { return checkVariable(name, "") }),
 		"sandbox": func(n *config.Node) {
 			_, err := policy.Read(n)

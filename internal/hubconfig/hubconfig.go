@@ -90,6 +90,8 @@ type Server struct {
 	Restart     Restart
 	// Cache says which results are kept, or is nil.
 	Cache *Cache
+	// Offer lists what the server may ask callers for: "elicitation", "sampling". Nil is nothing.
+	Offer []string
 	// InheritEnv names variables of the hub that the server gets.
 	InheritEnv []string
 	// Sandbox is the policy that the server is held to, as it was written at SandboxWhere, or nil.

@@ -97,7 +97,7 @@ func TestExtras(t *testing.T) {
 "servers": [{"name": "a", "command": "a", "x-gateway": {
   "allowTools": [], "denyTools": ["rm*"], "pathPolicy": "off", "pathArgs": ["blob", "/a/0~1b"], "fileServer": true, "concurrency": 4,
   "restart": {"policy": "on-failure", "initialMs": 90000}, "cache": {"ttlMs": 1000, "tools": {"x": {}, "y": {"ttlMs": 5, "maxEntries": 2}}, "private": true},
-  "toolHashes": {"x": "ABCDEF0000000000000000000000000000000000000000000000000000000000"}, "rename": {"x": "z"}, "inheritEnv": ["SSH_AUTH_SOCK"],
+  "toolHashes": {"x": "ABCDEF0000000000000000000000000000000000000000000000000000000000"}, "rename": {"x": "z"}, "inheritEnv": ["SSH_AUTH_SOCK"], "offer": ["sampling", "elicitation", "sampling"],
   "sandbox": { "mode" : "read-only","network":{"mode": "none"} }
 }}, {"name": "b", "command": "b", "x-gateway": {"restart": "never", "cache": {"tools": {"x": {"ttlMs": 1}}}}}, {"name": "c", "command": "c", "x-gateway": {"restart": {"maxMs": 10}}}]}`)
 	want := &hubconfig.Config{
@@ -116,7 +116,7 @@ func TestExtras(t *testing.T) {
 					Tools: map[string]hubconfig.Keep{"x": {TTL: time.Second, MaxEntries: 1000}, "y": {TTL: 5 * time.Millisecond, MaxEntries: 2}},
 				},
 				ToolHashes: map[string]string{"x": "sha256:abcdef0000000000000000000000000000000000000000000000000000000000"},
-				Rename:     map[string]string{"x": "z"}, InheritEnv: []string{"SSH_AUTH_SOCK"},
+				Rename:     map[string]string{"x": "z"}, InheritEnv: []string{"SSH_AUTH_SOCK"}, Offer: []string{"sampling", "elicitation"},
 				Sandbox: json.RawMessage(`{ "mode" : "read-only","network":{"mode": "none"} }`), SandboxWhere: durward.Position{File: "hub.json", Line: 7},
 				Where: durward.Position{File: "hub.json", Line: 3},
 			},
@@ -209,6 +209,7 @@ func TestMistakes(t *testing.T) {
 		extras(`"toolHashes": {"x": "sha256:00"}`):        "hub.json:1:78: servers[0].x-gateway.toolHashes.x: is no SHA-256: write sha256: and 64 digits from 0 to f",
 		extras(`"rename": {"x": "a b"}`):                  "hub.json:1:74: servers[0].x-gateway.rename.x: is no name for a tool: 1 to 64 letters, digits, _ and -",
 		extras(`"rename": {"x": "a", "y": "a"}`):          "hub.json:1:84: servers[0].x-gateway.rename.y: another tool has this name already",
+		extras(`"offer": ["roots"]`):                      `hub.json:1:68: servers[0].x-gateway.offer[0]: must be one of elicitation, sampling, not "roots"`,
 		extras(`"inheritEnv": ["A=B"]`):                   "hub.json:1:73: servers[0].x-gateway.inheritEnv[0]: it has no name that a variable can have",
 		extras(`"sandbox": {"mode": "wide"}`):             "",
 		extras(`"sandbox": []`):                           "",

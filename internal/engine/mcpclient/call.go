@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"time"
 
@@ -27,6 +28,7 @@ type prepared struct {
 	server *server
 	target hubconfig.Target
 	input  json.RawMessage // the arguments of a tool, or the params of another request
+	resume json.RawMessage // what a modern server is brought beside it; nil for nothing
 	limit  int64           // of the result, in bytes
 }
 
@@ -63,31 +65,56 @@ func (p *prepared) carryOut(ctx context.Context, events durward.Events) (durward
 		return durward.Result{}, err
 	}
 	defer p.engine.leave()
-	came := time.Now()
-	if err := p.server.slots.take(ctx); err != nil {
-		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			return durward.Result{}, noSlot(p.server.config.Name)
-		}
-		return durward.Result{}, durward.Ended(ctx, op)
-	}
-	queued := time.Since(came)
-	raw, err := p.server.call(ctx, p, events)
-	if err == nil {
-		var result durward.Result
-		result, err = conclude(raw, p.target.Method, p.limit)
-		result.Queued = queued
-		return result, err
-	}
-	return durward.Result{Queued: queued}, err
+	var queued time.Duration
+	result, err := p.rounds(ctx, events, &queued)
+	result.Queued = queued
+	return result, err
 }
 
-// call sends a call to the process that runs now. It gives the slot back, perhaps later.
-func (s *server) call(ctx context.Context, p *prepared, events durward.Events) (json.RawMessage, error) {
-	process, err := s.current()
-	if err != nil {
-		s.slots.give()
-		return nil, err
+// rounds sends the call, and sends it again for as long as a modern server wants more that can be
+// brought.
+func (p *prepared) rounds(ctx context.Context, events durward.Events, queued *time.Duration) (durward.Result, error) {
+	for range mostRounds {
+		raw, process, err := p.round(ctx, events, queued)
+		if err != nil {
+			return durward.Result{}, err
+		}
+		if process.greeting.era == modern && p.takesMore() && int64(len(raw)) <= p.limit {
+			if w := wantOf(raw); w != nil {
+				if p.resume, err = process.bring(ctx, events, w); err != nil {
+					return durward.Result{}, err
+				}
+				continue
+			}
+		}
+		return conclude(raw, p.target.Method, p.limit)
 	}
+	return durward.Result{}, inputRequired(nil)
+}
+
+// round waits for a slot, has the call done once, and tells by what. The wait is added to queued.
+func (p *prepared) round(ctx context.Context, events durward.Events, queued *time.Duration) (json.RawMessage, *process, error) {
+	came := time.Now()
+	err := p.server.slots.take(ctx)
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return nil, nil, noSlot(p.server.config.Name)
+	case err != nil:
+		return nil, nil, durward.Ended(ctx, op)
+	}
+	*queued += time.Since(came)
+	process, err := p.server.current()
+	if err != nil {
+		p.server.slots.give()
+		return nil, nil, err
+	}
+	raw, err := process.call(ctx, p, events)
+	return raw, process, err
+}
+
+// call sends a call. It gives the slot back, perhaps later.
+func (process *process) call(ctx context.Context, p *prepared, events durward.Events) (json.RawMessage, error) {
+	s := process.server
 	if process.greeting.era == modern && p.subscribes() {
 		defer s.slots.give()
 		return process.subscribe(ctx, p.target.Method, keyOf(p.input, "uri"))
@@ -142,13 +169,10 @@ func (p *process) callParams(id int64, call *prepared, progress bool) json.RawMe
 	if call.target.Method == "" {
 		member("arguments")
 		text = append(text, call.input...)
-	} else {
-		for name, value := range jsonx.Members(jsonx.TrimSpace(call.input)) {
-			if string(name) != "_meta" && (string(name) != "name" || call.target.Tool == "") {
-				member(string(name))
-				text = append(text, value...)
-			}
-		}
+	}
+	for name, value := range call.others(p.greeting.era) {
+		member(name)
+		text = append(text, value...)
 	}
 	if meta := p.meta(p.greeting.era, token); meta != nil {
 		of, _ := json.Marshal(meta) // plain values are never refused
@@ -156,6 +180,33 @@ func (p *process) callParams(id int64, call *prepared, progress bool) json.RawMe
 		text = append(text, of...)
 	}
 	return append(text, '}')
+}
+
+// others gives the members of the params that the caller brings, beside the arguments of a tool.
+func (p *prepared) others(era string) iter.Seq2[string, json.RawMessage] {
+	resumes := era == modern && p.resume != nil
+	return func(yield func(string, json.RawMessage) bool) {
+		if p.target.Method != "" {
+			for name, value := range jsonx.Members(jsonx.TrimSpace(p.input)) {
+				ours := string(name) == "_meta" || string(name) == "name" && p.target.Tool != "" || resumes && isResuming(name)
+				if !ours && !yield(string(name), value) {
+					return
+				}
+			}
+		}
+		if !resumes {
+			return
+		}
+		for name, value := range jsonx.Members(jsonx.TrimSpace(p.resume)) {
+			if isResuming(name) && !yield(string(name), value) {
+				return
+			}
+		}
+	}
+}
+
+func isResuming(member []byte) bool {
+	return string(member) == "inputResponses" || string(member) == "requestState"
 }
 
 // cancelled are the params that give up a request.
@@ -225,7 +276,7 @@ func conclude(raw json.RawMessage, method string, limit int64) (durward.Result, 
 	}
 	switch {
 	case wants:
-		return durward.Result{}, &durward.Error{Reason: durward.InputRequired, Op: op, Err: errors.New("input required")}
+		return durward.Result{}, inputRequired(nil)
 	case !content:
 		return durward.Result{}, malformed("it has neither content nor structuredContent")
 	}
@@ -245,6 +296,8 @@ func (p *process) hear(m jsonrpc.Message) {
 		if tell := p.engine.options.Updated; tell != nil && m.Params != nil {
 			tell(p.config.Name, m.Params)
 		}
+	case "notifications/cancelled":
+		p.asks.cancel(idOf(m.Params))
 	case "notifications/progress":
 		p.hearProgress(m.Params)
 	case "notifications/message":
@@ -253,6 +306,18 @@ func (p *process) hear(m jsonrpc.Message) {
 			tell(p.config.Name, m.Params)
 		}
 	}
+}
+
+// idOf gives the id of the request that params name, as it is written.
+func idOf(params json.RawMessage) string {
+	if len(params) > 0 && params[0] == '{' {
+		for name, value := range jsonx.Members(params) {
+			if string(name) == "requestId" {
+				return string(value)
+			}
+		}
+	}
+	return ""
 }
 
 func (p *process) hearProgress(params json.RawMessage) {
@@ -266,6 +331,6 @@ func (p *process) hearProgress(params json.RawMessage) {
 		return
 	}
 	if q := p.find(said.Token); q != nil {
-		q.progress(said.Progress, said.Total, said.Message)
+		q.progress(said.Progress, said.Total, said.Message, params)
 	}
 }

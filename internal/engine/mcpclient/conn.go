@@ -35,24 +35,56 @@ type question struct {
 	id    int64
 	reply chan reply // takes one
 
+	// ctx ends when nobody waits for the answer any more; nil where there are no events.
+	ctx  context.Context
+	over context.CancelFunc
+
+	asking sync.WaitGroup // questions to the caller; begun under mu
+
 	mu     sync.Mutex
 	events durward.Events // guarded by mu; nil when nobody listens
 }
 
 // progress tells of what the server said that it has done.
-func (q *question) progress(done, total float64, message string) {
+func (q *question) progress(done, total float64, message string, raw json.RawMessage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.events != nil {
+	reader, takesRaw := q.events.(durward.ProgressReader)
+	switch {
+	case takesRaw:
+		reader.RawProgress(raw)
+	case q.events != nil:
 		q.events.Progress(done, total, message)
 	}
 }
 
-// hush has nothing be told any more once it returns.
-func (q *question) hush() {
+// attend begins a question to the caller, which ends with asking.Done and at the end of the
+// context. Without events nobody can be asked, and nothing has begun.
+func (q *question) attend() (context.Context, durward.Events) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.events != nil {
+		q.asking.Add(1)
+	}
+	return q.ctx, q.events
+}
+
+// listens reports whether somebody hears of what happens.
+func (q *question) listens() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.events != nil
+}
+
+// hush has nothing be told any more, and nobody be asked, once it returns.
+func (q *question) hush() {
+	q.mu.Lock()
 	q.events = nil
+	q.mu.Unlock()
+	if q.over != nil {
+		q.over()
+		q.asking.Wait()
+	}
 }
 
 // A conn is a conversation with one process of a server.
@@ -63,6 +95,9 @@ type conn struct {
 	most     int             // bytes of one message of the server
 	roots    json.RawMessage // what roots/list is answered
 	notified func(m jsonrpc.Message)
+	// forwards, unless nil, takes a request of the server that mayAsk knows.
+	mayAsk   func(method string) bool
+	forwards func(m jsonrpc.Message)
 
 	answers chan jsonrpc.Message // to the server's requests
 
@@ -73,7 +108,7 @@ type conn struct {
 
 func newConn(out *sender, of *server, notified func(jsonrpc.Message)) *conn {
 	return &conn{
-		sender: out, ids: &of.ids, log: of.log, most: of.engine.options.lineBytes, roots: of.engine.roots(), notified: notified,
+		sender: out, ids: &of.ids, log: of.log, most: of.engine.options.lineBytes, roots: of.engine.roots(), notified: notified, mayAsk: of.mayAsk,
 		answers: make(chan jsonrpc.Message, mostAnswers), asked: make(map[int64]*question),
 	}
 }
@@ -83,12 +118,17 @@ func newConn(out *sender, of *server, notified func(jsonrpc.Message)) *conn {
 // while the request was written.
 func (c *conn) ask(ctx context.Context, method string, params func(id int64) json.RawMessage, events durward.Events) (*question, error) {
 	q := &question{id: c.ids.Add(1), reply: make(chan reply, 1), events: events}
+	if events != nil {
+		q.ctx, q.over = context.WithCancel(ctx)
+	}
 	if err := c.expect(q); err != nil {
+		q.hush()
 		return nil, err
 	}
 	m := jsonrpc.Message{Kind: jsonrpc.Request, ID: jsonrpc.IntID(q.id), Method: method, Params: params(q.id)}
 	sent, err := c.send(ctx, line(m))
 	if !sent {
+		q.hush()
 		c.forget(q.id)
 		return nil, err
 	}
@@ -135,6 +175,22 @@ func (c *conn) only() *question {
 		}
 	}
 	return nil
+}
+
+// listener gives the one question of which somebody hears what happens, nil where there are others.
+func (c *conn) listener() (only *question) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.asked {
+		switch {
+		case !q.listens():
+		case only != nil:
+			return nil
+		default:
+			only = q
+		}
+	}
+	return only
 }
 
 // finish answers all questions, and those to come.
@@ -265,17 +321,25 @@ func (c *conn) skip(what string, text []byte) {
 // answer answers a request of the server. One that asks without reading the answers gets no more
 // than what it has room for.
 func (c *conn) answer(m jsonrpc.Message) {
-	answer := m.Refuse(&jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "this client has no such method"})
-	switch m.Method {
-	case "ping":
-		answer = m.Answer(json.RawMessage(`{}`))
-	case "roots/list":
-		answer = m.Answer(c.roots)
+	switch {
+	case m.Method == "ping":
+		c.reply(m.Answer(json.RawMessage(`{}`)))
+	case m.Method == rootsList:
+		c.reply(m.Answer(c.roots))
+	case c.forwards != nil && c.mayAsk(m.Method):
+		c.forwards(m)
+	default:
+		c.reply(m.Refuse(&jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "this client has no such method"}))
 	}
+}
+
+const rootsList = "roots/list"
+
+func (c *conn) reply(answer jsonrpc.Message) {
 	select {
 	case c.answers <- answer:
 	default:
-		c.log.Debug("an MCP server does not read what it is answered", "method", m.Method)
+		c.log.Debug("an MCP server does not read what it is answered")
 	}
 }
 

@@ -150,7 +150,7 @@ func (t *talk) discover() (err error) {
 
 func (t *talk) initialize() (err error) {
 	params, _ := json.Marshal(map[string]any{ // strings are never refused
-		"protocolVersion": legacyVersion, "capabilities": map[string]any{"roots": struct{}{}}, "clientInfo": t.engine.clientInfo(),
+		"protocolVersion": legacyVersion, "capabilities": t.capabilities(map[string]any{"roots": struct{}{}}), "clientInfo": t.engine.clientInfo(),
 	})
 	t.initialized, err = t.question("initialize", params)
 	return err
@@ -274,7 +274,7 @@ func (p *process) meta(era string, token int64) map[string]any {
 	m := map[string]any{}
 	if era == modern {
 		m[metaPrefix+"protocolVersion"] = modernVersion
-		m[metaPrefix+"clientCapabilities"] = struct{}{}
+		m[metaPrefix+"clientCapabilities"] = p.capabilities(map[string]any{})
 		m[metaPrefix+"clientInfo"] = p.engine.clientInfo()
 		if level := p.engine.level.Load(); level != nil {
 			m[metaPrefix+"logLevel"] = *level

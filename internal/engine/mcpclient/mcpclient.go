@@ -205,7 +205,7 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 			Reason: durward.BadCall, Op: op, Hint: "send an object of arguments", Err: fmt.Errorf("tool %q takes an object", t.ID),
 		}
 	}
-	p := &prepared{engine: e, server: e.servers[target.Server], target: *target, input: c.Input, limit: bound(g.Limits)}
+	p := &prepared{engine: e, server: e.servers[target.Server], target: *target, input: c.Input, resume: c.Resume, limit: bound(g.Limits)}
 	if _, err := p.server.current(); err != nil {
 		return nil, err
 	}

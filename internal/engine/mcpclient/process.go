@@ -42,8 +42,9 @@ type process struct {
 	changed  chan struct{} // has an element when there are any
 
 	level   atomic.Pointer[string] // that it was told to log at
-	hearing sync.Mutex             // held while a modern server is asked to tell of changes
-	heard   *question              // guarded by hearing; that was asked last
+	asks    asks
+	hearing sync.Mutex // held while a modern server is asked to tell of changes
+	heard   *question  // guarded by hearing; that was asked last
 
 	// talk ends when nothing is to be asked any more.
 	talk   context.Context
@@ -75,6 +76,7 @@ func (s *server) run(ctx context.Context) (*process, error) {
 		silent: make(chan struct{}), severed: make(chan struct{}), doomed: make(chan struct{}), ended: make(chan struct{}),
 	}
 	p.conn = newConn(newSender(r.stdin), s, p.hear)
+	p.forwards = p.forward
 	failed := p.openNetwork()
 	var readers sync.WaitGroup
 	readers.Go(func() { p.conn.read(r.stdout); close(p.silent) })

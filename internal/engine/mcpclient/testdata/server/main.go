@@ -33,8 +33,11 @@ import (
 var (
 	words = os.Args[1:]
 	out   sync.Mutex
+	asked sync.Map // of id to chan string, which takes the answer
 	open  sync.Map // of id to chan struct{}, closed when the call is cancelled
 	grown bool     // guarded by out
+
+	greeted string // the client's capabilities
 
 	subscribed = map[string]bool{} // guarded by out
 )
@@ -54,6 +57,9 @@ type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
+		Can       json.RawMessage `json:"capabilities"`
+		Responses json.RawMessage `json:"inputResponses"`
+		State     json.RawMessage `json:"requestState"`
 		Cursor    string          `json:"cursor"`
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
@@ -120,6 +126,13 @@ func handle(m message, line []byte) {
 			close(done.(chan struct{}))
 		}
 	case m.Method == "":
+		if answered, ok := asked.LoadAndDelete(string(m.ID)); ok {
+			if m.Error != nil {
+				fmt.Fprintf(os.Stderr, "refused %s\n", m.Error)
+			}
+			answered.(chan string) <- string(m.Result) + string(m.Error)
+			break
+		}
 		fmt.Fprintf(os.Stderr, "answered %s: %s%s\n", m.ID, m.Result, m.Error)
 	case m.Method == "notifications/initialized":
 		if is("asks") {
@@ -147,6 +160,7 @@ func handle(m message, line []byte) {
 		say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}`)
 	case m.Method == "initialize" && is("silentinit"):
 	case m.Method == "initialize" && !is("modern") && !is("bare"):
+		greeted = string(m.Params.Can)
 		version := value("version")
 		if version == "" {
 			version = "2025-06-18"
@@ -366,6 +380,42 @@ func call(m message, cancelled chan struct{}) {
 			say(`{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}`, kind)
 		}
 		answer(m, text("done"))
+	case "ask": // the caller; so many times at once
+		answered := make(chan string, a.Code+1)
+		for i := range a.Code + 1 {
+			id := fmt.Sprintf(`"%s %s %d"`, m.ID, a.Text, i)
+			asked.Store(id, answered)
+			say(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{"message":"who?","n":1.0}}`, id, a.Text)
+			if a.Path == "take back" {
+				say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id)
+			}
+		}
+		var all []string
+		for range a.Code + 1 {
+			select {
+			case one := <-answered:
+				all = append(all, one)
+			case <-cancelled:
+			}
+		}
+		slices.Sort(all)
+		answer(m, text(strings.Join(all, "\n")))
+	case "want": // more, for so many rounds
+		round, _ := strconv.Atoi(strings.Trim(string(m.Params.State), `"`))
+		if round < a.Code {
+			answer(m, fmt.Sprintf(`{"resultType":"input_required","inputRequests":%s,"requestState":"%d"}`, a.Text, round+1))
+			break
+		}
+		if m.Params.State == nil {
+			m.Params.Responses, m.Params.State = json.RawMessage("null"), json.RawMessage("null")
+		}
+		answer(m, fmt.Sprintf(`{"content":[],"structuredContent":[%s,%s]}`, m.Params.Responses, m.Params.State))
+	case "capabilities":
+		var meta struct {
+			Can json.RawMessage `json:"io.modelcontextprotocol/clientCapabilities"`
+		}
+		_ = json.Unmarshal(m.Params.Meta, &meta)
+		answer(m, text(greeted+string(meta.Can)))
 	case "touch":
 		out.Lock()
 		var list []string
