@@ -107,6 +107,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	scratch string         // guarded by mu; the directory for what goes with the engine, or empty
+	lock    *os.File       // guarded by mu; on that, or nil
 	closed  bool           // guarded by mu
 	running sync.WaitGroup // calls; begun under mu, unless closed
 }
@@ -148,6 +149,7 @@ func New(o Options) (*Engine, error) {
 // of them runs or has failed for the first time, when ctx ends, or when the engine is closed. Further calls only wait.
 func (e *Engine) Start(ctx context.Context) {
 	e.begin.Do(func() {
+		e.keepers.Go(e.sweep)
 		for _, name := range e.order {
 			e.keepers.Go(e.servers[name].live)
 		}
@@ -255,33 +257,4 @@ func (e *Engine) Close() error {
 	e.keepers.Wait()
 	<-done
 	return e.dropScratch()
-}
-
-// scratchDir gives a new path in the directory that goes with the engine. Others may pass
-// through that and not list it.
-func (e *Engine) scratchDir(name string) (string, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.scratch == "" {
-		dir, err := os.MkdirTemp("", "durward-hub.")
-		if err != nil {
-			return "", err
-		}
-		e.scratch = dir
-		if err := os.Chmod(dir, 0o711); err != nil {
-			return "", err
-		}
-	}
-	return filepath.Join(e.scratch, name), nil
-}
-
-func (e *Engine) dropScratch() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.scratch == "" {
-		return nil
-	}
-	err := os.RemoveAll(e.scratch)
-	e.scratch = ""
-	return err
 }
