@@ -46,6 +46,8 @@ type Call struct {
 	// Resume is what the caller brings to a call that a server of MCP had answered with its wish
 	// for more: an object with inputResponses and requestState, or nil.
 	Resume json.RawMessage
+	// Fresh has the call be done, though there be a result of an equal one that could be given.
+	Fresh bool
 	// Path and CommandID are the file or program and the command id that the call
 	// names, as the caller wrote them. They are for the record: nothing is decided or
 	// opened by them.

@@ -31,6 +31,8 @@ type Result struct {
 	Changes Changes
 	// Failed is set when the tool itself reported an error.
 	Failed bool
+	// Cached is set when it is the result of an equal call, and nothing was done for this one.
+	Cached bool
 	// Queued is the time spent waiting for a slot, Took the time from admission to
 	// the end.
 	Queued, Took time.Duration

@@ -47,6 +47,9 @@ func (r Record) body() ([]byte, error) {
 	b.count("signal", int64(r.Signal))
 	b.bool("timedOut", r.TimedOut)
 	b.bool("truncated", r.Truncated)
+	if r.Cached {
+		b.bool("cached", &r.Cached)
+	}
 	b.string("cause", r.Cause)
 	b.number("durationMs", r.DurationMs)
 	b.number("queueMs", r.QueueMs)

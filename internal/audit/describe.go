@@ -67,7 +67,7 @@ func (r *Record) conclude(result durward.Result, err error) {
 	truncated := result.Truncated()
 	r.Cause, r.TimedOut, r.Truncated = string(outcome), &timedOut, &truncated
 	r.ExitCode, r.Signal, r.Sandbox = result.Exit, result.Signal, result.Report
-	r.Network = result.Network
+	r.Network, r.Cached = result.Network, result.Cached
 	r.DurationMs, r.QueueMs = milliseconds(result.Took), milliseconds(result.Queued)
 	if r.Code = durward.ReasonOf(err); r.Code == "" && err != nil {
 		r.Code = durward.Reason(durward.KindOf(err).String())

@@ -77,7 +77,7 @@ func exporter(out *bufio.Writer, format Format) (func(Entry) error, error) {
 var columns = [...]string{
 	"seq", "prev", "ts", "phase", "reqId", "clientId", "traceId", "door", "surface", "caller", "tool", "decision",
 	"rule", "where", "code", "path", "cwd", "commandId", "args", "bytes", "sha256", "exitCode", "signal", "timedOut",
-	"truncated", "cause", "durationMs", "queueMs", "policyHash", "formerPolicyHash", "sandbox", "network", "host", "port",
+	"truncated", "cached", "cause", "durationMs", "queueMs", "policyHash", "formerPolicyHash", "sandbox", "network", "host", "port",
 	"times", "limits", "client",
 }
 

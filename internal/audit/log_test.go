@@ -205,6 +205,7 @@ func TestOutcomeOfEachEnd(t *testing.T) {
 	}{
 		{"nothing known", durward.Result{}, nil, `"timedOut":false,"truncated":false,"cause":"ok"`},
 		{"structured output", durward.Result{Output: []byte(`{}`)}, nil, `"bytes":2,"sha256":"` + hashOf([]byte("{}")) + `","timedOut":false,"truncated":false,"cause":"ok"`},
+		{"kept", durward.Result{Output: []byte(`{}`), Cached: true}, nil, `"bytes":2,"sha256":"` + hashOf([]byte("{}")) + `","timedOut":false,"truncated":false,"cached":true,"cause":"ok"`},
 		{"file content", durward.Result{Output: []byte(`{}`), Content: &durward.Content{Bytes: 0, SHA256: "e3"}}, nil, `"bytes":0,"sha256":"e3","timedOut":false,"truncated":false,"cause":"ok"`},
 		{"a digest nobody knows", printed, nil, `"bytes":10,"signal":9,"timedOut":false,"truncated":true,"cause":"tool_error"`},
 		{"timeout", printed, &durward.Error{Reason: durward.DeadlineExceeded}, `"code":"timeout","args":%ARGS%,"bytes":10,"signal":9,"timedOut":true,"truncated":true,"cause":"timeout"`},

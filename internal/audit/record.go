@@ -65,6 +65,8 @@ type Record struct {
 	Signal    int    `json:"signal,omitempty"`
 	TimedOut  *bool  `json:"timedOut,omitempty"`
 	Truncated *bool  `json:"truncated,omitempty"`
+	// Cached is set in an outcome that is the result of an equal call before.
+	Cached bool `json:"cached,omitempty"`
 	// Cause is a [durward.Outcome] in an outcome, and the kind of an event.
 	Cause      string `json:"cause,omitempty"`
 	DurationMs *int64 `json:"durationMs,omitempty"`

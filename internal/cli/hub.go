@@ -21,6 +21,7 @@ import (
 	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/door/hub"
+	"github.com/durward/durward/internal/engine/cache"
 	"github.com/durward/durward/internal/engine/mcpclient"
 	"github.com/durward/durward/internal/httpedge"
 	"github.com/durward/durward/internal/hubconfig"
@@ -124,6 +125,7 @@ type hubServer struct {
 	log     *audit.Log
 	guard   *pathguard.Guard
 	engine  *mcpclient.Engine
+	kept    *cache.Engine // what calls go to: engine stands behind it
 	source  *mcpservers.Source
 	runtime *core.Runtime
 	metrics *hub.Metrics
@@ -147,7 +149,8 @@ func (h *hubServer) open() (err error) {
 		Servers: h.config.Servers, SandboxDir: h.settings.sandbox, Environ: h.env, Version: h.version, Expose: h.config.Expose, Refresh: h.config.Refresh,
 		Logger: h.logger, Message: func(server string, params json.RawMessage) { h.mcp.Logged(server, params) },
 		Updated: func(_ string, params json.RawMessage) { h.mcp.Updated(params) },
-		Changed: func(string) {
+		Changed: func(server string) {
+			h.kept.Clear(server)
 			select {
 			case h.changed <- struct{}{}:
 			default:
@@ -157,6 +160,7 @@ func (h *hubServer) open() (err error) {
 	if err != nil {
 		return errors.Join(err, h.guard.Close(), h.log.Close())
 	}
+	h.kept = cache.New(cache.Options{Engine: h.engine, Servers: h.config.Servers})
 	if err = h.assemble(); err != nil {
 		return errors.Join(err, h.engine.Close(), h.guard.Close(), h.log.Close())
 	}
@@ -174,7 +178,7 @@ func (h *hubServer) assemble() (err error) {
 	}
 	h.policy = h.makePolicy()
 	h.runtime, err = core.New(core.Options{
-		Source: tokenHolders{h.source, h.policy}, Policy: h.policy, Recorder: h.log, Engines: map[string]core.Engine{mcpclient.Name: h.engine},
+		Source: tokenHolders{h.source, h.policy}, Policy: h.policy, Recorder: h.log, Engines: map[string]core.Engine{mcpclient.Name: h.kept},
 		MaxConcurrent: h.settings.concurrent, MaxQueue: hubQueue, QueueTime: h.settings.maxTimeout,
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ type order struct {
 	arguments json.RawMessage
 	timeout   time.Duration // zero asks for none
 	id        string
+	fresh     bool // no result that was kept will do
 }
 
 // decode reads an order. Members that it does not know are passed over.
@@ -60,6 +61,13 @@ func read(members map[string]json.RawMessage) (o order, err error) {
 			return o, invalid("request_id is no string")
 		}
 	}
+	switch raw := members["cache"]; string(raw) {
+	case "", "true", "null":
+	case "false":
+		o.fresh = true
+	default:
+		return o, invalid("cache is neither true nor false")
+	}
 	o.timeout, err = timeoutOf(members["timeout"])
 	return o, err
 }
@@ -90,7 +98,7 @@ func (d *door) execute(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := durward.Call{
 		Door: Name, Surface: "http", Caller: httpedge.CallerOf(r.Context()), Trace: httpedge.TraceOf(r), ClientID: o.id,
-		Tool: durward.ToolID(o.tool), Input: o.arguments, Arrived: began,
+		Tool: durward.ToolID(o.tool), Input: o.arguments, Fresh: o.fresh, Arrived: began,
 	}
 	timeout := d.Timeout(durward.ToolID(o.tool), o.timeout)
 	c.Ask.Limits.Wall, c.Deadline = timeout, began.Add(timeout)
@@ -111,6 +119,7 @@ type answer struct {
 	output json.RawMessage // nil is null
 	err    string          // of a failure
 	code   *int            // of an error of the server's protocol
+	cached bool            // it is that of an equal order
 }
 
 const (
@@ -151,7 +160,7 @@ func messageOf(err error, reason durward.Reason) string {
 
 // answerOf makes an answer of the result object of a tool.
 func answerOf(result durward.Result) answer {
-	a := answer{status: success}
+	a := answer{status: success, cached: result.Cached}
 	var blocks []json.RawMessage
 	structured := false
 	for name, value := range jsonx.Members(jsonx.TrimSpace(result.Output)) {
@@ -243,6 +252,9 @@ func (a answer) write(w http.ResponseWriter, took time.Duration) {
 	}
 	if a.code != nil {
 		line = strconv.AppendInt(append(line, `,"error_code":`...), int64(*a.code), 10)
+	}
+	if a.cached {
+		line = append(line, `,"cached":true`...)
 	}
 	line = strconv.AppendFloat(append(line, `,"execution_time_ms":`...), float64(took.Microseconds())/1000, 'f', -1, 64)
 	send(w, http.StatusOK, append(line, "}\n"...))

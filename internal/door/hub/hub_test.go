@@ -195,6 +195,23 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// An order may want a result of its own, and an answer says when it is another's.
+func TestKeptResults(t *testing.T) {
+	b := open(t)
+	b.OnRun = func(_ context.Context, c durward.Call) (durward.Result, error) {
+		return durward.Result{Output: json.RawMessage(`{"content":[]}`), Cached: !c.Fresh}, nil
+	}
+	for body, want := range map[string]string{
+		`{"tool_name":"read"}`:               `{"status":"success","output":null,"error":null,"cached":true}`,
+		`{"tool_name":"read","cache":true}`:  `{"status":"success","output":null,"error":null,"cached":true}`,
+		`{"tool_name":"read","cache":false}`: `{"status":"success","output":null,"error":null}`,
+	} {
+		if got := b.executed(body); got != want {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+}
+
 // What happens once the server was asked is an answer with status 200.
 func TestFailuresOfServers(t *testing.T) {
 	b := open(t)
@@ -241,6 +258,7 @@ func TestRefusals(t *testing.T) {
 		{"POST", "/execute", `{"tool_name":"read","arguments":[]}`, "", 422, "validation"},
 		{"POST", "/execute", `{"tool_name":"read","timeout":0}`, "", 422, "validation"},
 		{"POST", "/execute", `{"tool_name":"read","timeout":"5"}`, "", 422, "validation"},
+		{"POST", "/execute", `{"tool_name":"read","cache":"false"}`, "", 422, "validation"},
 		{"POST", "/execute", `{"tool_name":"other"}`, "", 404, "tool_not_found"},
 		{"POST", "/execute", `{"tool_name":"read"}`, "text/plain", 415, "bad_content_type"},
 		{"POST", "/execute", `{"tool_name":"` + strings.Repeat("x", 4<<20) + `"}`, "", 413, "body_too_large"},

@@ -15,6 +15,7 @@ import (
 	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/core/coretest"
+	"github.com/durward/durward/internal/engine/cache"
 	"github.com/durward/durward/internal/hubconfig"
 )
 
@@ -73,6 +74,22 @@ func there(ctx context.Context, path string) error {
 }
 
 func TestEngineBattery(t *testing.T) { coretest.Engine(t, subject) }
+
+// An engine that keeps results in front of this one is held to the same: with a tool of which it
+// keeps them, and with one that it takes for changing something.
+func TestEngineBatteryWithACache(t *testing.T) {
+	for name, effect := range map[string]durward.Effect{"kept": {ReadOnly: true, Idempotent: true}, "changing": {}} {
+		t.Run(name, func(t *testing.T) {
+			coretest.Engine(t, func(t *testing.T) coretest.Subject {
+				s := subject(t)
+				e := entry("a")
+				e.Cache = &hubconfig.Cache{Keep: hubconfig.Keep{TTL: time.Hour, MaxEntries: 10}}
+				s.Engine, s.Tool.Effect = cache.New(cache.Options{Engine: s.Engine, Servers: []hubconfig.Server{e}}), effect
+				return s
+			})
+		})
+	}
+}
 
 // The calls of all doors leave the same records when a server carries them out.
 func TestRecords(t *testing.T) {
