@@ -17,7 +17,7 @@ var leaves = []string{
 	"internal/audit", "internal/chunks", "internal/clientconfig", "internal/config", "internal/content", "internal/credential", "internal/dirlock", "internal/domain", "internal/droplog",
 	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/hubconfig", "internal/hubedit", "internal/hubpin", "internal/jsonrpc", "internal/jsonx",
 	"internal/machine", "internal/mcppolicy", "internal/mcpserve", "internal/mcpspec", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext",
-	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/wsedge",
+	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/toolsearch", "internal/wsedge",
 }
 
 // rooms says which rooms the code of a room may import, outermost room first. Every
@@ -46,7 +46,7 @@ var rooms = []struct {
 }
 
 // pure lists the rooms that only decide.
-var pure = []string{"internal/policy", "internal/execpolicy", "internal/mcppolicy", "internal/domain", "internal/hubconfig"}
+var pure = []string{"internal/policy", "internal/execpolicy", "internal/mcppolicy", "internal/domain", "internal/hubconfig", "internal/toolsearch"}
 
 // doesIO lists what a package that only decides has no use for. Packages that are
 // part pure are in impure, by name.

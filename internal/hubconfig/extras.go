@@ -184,6 +184,7 @@ func (r *reader) wide(n *config.Node, fields config.Fields) {
 	own := config.Fields{
 		"expose":            r.words(&c.Expose, "tools", "resources", "prompts"),
 		"prefix":            r.word(&c.Prefix, "collisions", "always", "never"),
+		"search":            r.flag(&c.Search),
 		"validateArguments": r.flag(&c.ValidateArguments),
 		"forwardPaths":      r.word(&c.ForwardPaths, "absolute", "verbatim"),
 		"tokens":            r.tokens,

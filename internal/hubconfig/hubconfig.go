@@ -37,6 +37,8 @@ type Config struct {
 	// Prefix says when a tool that clients of MCP see has the name of its server before its own:
 	// "collisions", "always" or "never".
 	Prefix string
+	// Search has clients of MCP find tools by a search, and not see them all in the list.
+	Search bool
 	// ValidateArguments has arguments held to the tool's schema before the call.
 	ValidateArguments bool
 	// Refresh is how often servers are asked for their tools again. Zero is never.

@@ -92,7 +92,7 @@ func with(s hubconfig.Server, where durward.Position, envFile ...string) hubconf
 }
 
 func TestExtras(t *testing.T) {
-	c := parsed(t, `{"prefix": "always", "x-gateway": {"expose": ["tools", "prompts", "tools"], "validateArguments": true, "refreshSeconds": 60, "forwardPaths": "verbatim",
+	c := parsed(t, `{"prefix": "always", "x-gateway": {"expose": ["tools", "prompts", "tools"], "validateArguments": true, "search": true, "refreshSeconds": 60, "forwardPaths": "verbatim",
   "tokens": [{"name": "ci", "file": "ci.token", "allowTools": ["read_*"]}, {"name": "all", "file": "/run/all"}]},
 "servers": [{"name": "a", "command": "a", "x-gateway": {
   "allowTools": [], "denyTools": ["rm*"], "pathPolicy": "off", "pathArgs": ["blob", "/a/0~1b"], "fileServer": true, "concurrency": 4,
@@ -102,7 +102,7 @@ func TestExtras(t *testing.T) {
 }}, {"name": "b", "command": "b", "x-gateway": {"restart": "never", "cache": {"tools": {"x": {"ttlMs": 1}}}}}, {"name": "c", "command": "c", "x-gateway": {"restart": {"maxMs": 10}}}]}`)
 	want := &hubconfig.Config{
 		Shape: hubconfig.List,
-		File: "hub.json", Expose: []string{"tools", "prompts"}, Prefix: "always", ValidateArguments: true, Refresh: time.Minute, ForwardPaths: "verbatim",
+		File: "hub.json", Expose: []string{"tools", "prompts"}, Prefix: "always", ValidateArguments: true, Search: true, Refresh: time.Minute, ForwardPaths: "verbatim",
 		Tokens: []hubconfig.Token{
 			{Name: "ci", File: "/etc/hub/ci.token", AllowTools: []string{"read_*"}, Where: durward.Position{File: "hub.json", Line: 2}},
 			{Name: "all", File: "/run/all", Where: durward.Position{File: "hub.json", Line: 2}},
