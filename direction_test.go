@@ -46,7 +46,7 @@ var rooms = []struct {
 }
 
 // pure lists the rooms that only decide.
-var pure = []string{"internal/policy", "internal/execpolicy", "internal/mcppolicy", "internal/domain", "internal/hubconfig", "internal/toolsearch"}
+var pure = []string{"internal/policy", "internal/execpolicy", "internal/mcppolicy", "internal/domain", "internal/hubconfig", "internal/hubedit", "internal/clientconfig", "internal/credential", "internal/toolsearch"}
 
 // doesIO lists what a package that only decides has no use for. Packages that are
 // part pure are in impure, by name.

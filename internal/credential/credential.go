@@ -41,6 +41,20 @@ func Redact(text string, environments ...map[string]string) string {
 
 const redacted = "[redacted]"
 
+// Variable makes the name of a variable that may hold what is called so.
+func Variable(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(text))
+	if name == "" || '0' <= name[0] && name[0] <= '9' {
+		name = "_" + name
+	}
+	return name
+}
+
 // isPlace reports whether a value says where a secret is, or that there is one.
 func isPlace(value string) bool {
 	switch strings.ToLower(value) {

@@ -102,7 +102,7 @@ func TestExtras(t *testing.T) {
 }}, {"name": "b", "command": "b", "x-gateway": {"restart": "never", "cache": {"tools": {"x": {"ttlMs": 1}}}}}, {"name": "c", "command": "c", "x-gateway": {"restart": {"maxMs": 10}}}]}`)
 	want := &hubconfig.Config{
 		Shape: hubconfig.List,
-		File: "hub.json", Expose: []string{"tools", "prompts"}, Prefix: "always", ValidateArguments: true, Search: true, Refresh: time.Minute, ForwardPaths: "verbatim",
+		File:  "hub.json", Expose: []string{"tools", "prompts"}, Prefix: "always", ValidateArguments: true, Search: true, Refresh: time.Minute, ForwardPaths: "verbatim",
 		Tokens: []hubconfig.Token{
 			{Name: "ci", File: "/etc/hub/ci.token", AllowTools: []string{"read_*"}, Where: durward.Position{File: "hub.json", Line: 2}},
 			{Name: "all", File: "/run/all", Where: durward.Position{File: "hub.json", Line: 2}},

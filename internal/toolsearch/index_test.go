@@ -130,8 +130,12 @@ func TestEndlessTexts(t *testing.T) {
 	}
 	deep := json.RawMessage(strings.Repeat(`{"items":`, 100) + `{"properties":{"hidden":{}}}` + strings.Repeat("}", 100))
 	entries := slices.Concat([]toolsearch.Entry{
-		{Name: "spam", Description: long, Schema: schema}, {Name: strings.Repeat("file_", size/5)}, {Name: "broken", Schema: json.RawMessage(`{"properties":`)},
-		{Name: "deep", Schema: deep}, {Name: "none", Schema: json.RawMessage(`null`)}, {Name: "odd", Schema: json.RawMessage(`{"properties":[1],"enum":5,"title":{}}`)},
+		{Name: "spam", Description: long, Schema: schema},
+		{Name: strings.Repeat("file_", size/5)},
+		{Name: "broken", Schema: json.RawMessage(`{"properties":`)},
+		{Name: "deep", Schema: deep},
+		{Name: "none", Schema: json.RawMessage(`null`)},
+		{Name: "odd", Schema: json.RawMessage(`{"properties":[1],"enum":5,"title":{}}`)},
 	}, catalogue)
 	x := toolsearch.New(entries)
 	if got := x.Find("read the file", 1); len(got) != 1 || entries[got[0].Entry].Name != "read_file" {
