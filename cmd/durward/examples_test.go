@@ -53,7 +53,7 @@ func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 		}
 		return string(out)
 	}
-	for name, text := range map[string]string{"Makefile": "all:\n", "requests.jsonl": `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"} {
+	for name, text := range map[string]string{"Makefile": "all:\n", "requests.jsonl": `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n", ".mcp.json": told("one")} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -62,6 +62,10 @@ func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "docs", "README.md"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	desktop := filepath.Join(dir, "config/Claude/claude_desktop_config.json")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(desktop), 0o755), os.WriteFile(desktop, []byte(told("two")), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for folder, from := range map[string]string{"config": "../../config", "domain": "../../domain", "my": "../../domain/example_domain"} {
@@ -97,6 +101,11 @@ func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 	if len(examples) < 20 {
 		t.Errorf("only %d examples were found", len(examples))
 	}
+}
+
+// told is what another program was told of a server.
+func told(name string) string {
+	return `{"mcpServers": {"` + name + `": {"command": "durward", "args": ["mcp", "--files", "."]}}}`
 }
 
 // examplesBelow lists the examples of a command and of all below it.

@@ -109,27 +109,13 @@ func pairsOf(flag string, texts []string) (pairs []hubedit.Pair, err error) {
 			return nil, usageError("write "+flag+" NAME=VALUE", "%s: it has no name or no =", flag)
 		}
 		if credential.Looks(name, value) {
-			variable := variableName(name)
+			variable := credential.Variable(name)
 			return nil, usageError("set the variable "+variable+" for the hub, and write "+flag+" '"+name+"=${"+variable+"}'",
 				"%s %s looks like a secret, which does not stand in a file", flag, name)
 		}
 		pairs = append(pairs, hubedit.Pair{Name: name, Value: value})
 	}
 	return pairs, nil
-}
-
-// variableName makes one of a text.
-func variableName(text string) string {
-	name := strings.Map(func(r rune) rune {
-		if r == '_' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
-			return r
-		}
-		return '_'
-	}, strings.ToUpper(text))
-	if name == "" || '0' <= name[0] && name[0] <= '9' {
-		name = "_" + name
-	}
-	return name
 }
 
 func (x *hubServing) addServer(n *newServer) error {

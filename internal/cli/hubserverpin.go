@@ -65,6 +65,11 @@ func (p *program) pinStore() (hubpin.Store, error) {
 	return hubpin.Store{Dir: filepath.Join(dir, "pins")}, audit.Private(dir)
 }
 
+// textOf gives what a caller would go by.
+func textOf(t mcpservers.Tool) hubpin.Text {
+	return hubpin.Text{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}
+}
+
 // pinsOf lays what a server says of its tools beside what was approved of them.
 func pinsOf(t *serverTrial, store hubpin.Store) []pinData {
 	var list []pinData
@@ -74,7 +79,7 @@ func pinsOf(t *serverTrial, store hubpin.Store) []pinData {
 		}
 		d := pinData{
 			Server: t.Server.Name, Tool: tool.Name, State: pinNew, Approved: t.ToolHashes[tool.Name], Present: mcpservers.Pin(tool),
-			text: hubpin.Text{Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema},
+			text: textOf(tool),
 		}
 		switch {
 		case d.Approved == d.Present:
@@ -151,11 +156,7 @@ func (e *hubEstate) printPins(data pinsData, failed error) error {
 		}
 	}
 	if e.json {
-		if failed == nil {
-			return e.print(data)
-		}
-		e.printFailure(failureOf(failed, ""), data)
-		return exitStatus(statusOf(failed))
+		return e.printWith(data, failed)
 	}
 	return errors.Join(e.tablePins(data.Tools), failed)
 }

@@ -150,6 +150,15 @@ func (e *hubEstate) tellFailed(t *serverTrial) error {
 	return exitStatus(statusOf(err))
 }
 
+// printWith prints what was found, also where some of it could not be.
+func (e *hubEstate) printWith(data any, failed error) error {
+	if failed == nil {
+		return e.print(data)
+	}
+	e.printFailure(failureOf(failed, ""), data)
+	return exitStatus(statusOf(failed))
+}
+
 type trialData struct {
 	Server          string   `json:"server"`
 	Command         string   `json:"command,omitempty"`

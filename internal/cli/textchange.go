@@ -85,8 +85,9 @@ func changedLines(before, after []byte) []string {
 // made has the new text take the place of the former one, unless nothing is to be changed, and
 // gives what there is to tell.
 func (c *textChange) made() (data changeData, err error) {
-	data = changeData{File: c.file, DryRun: c.dryRun, Changed: len(c.done) > 0, Made: c.first, Lines: c.lines}
-	if c.first {
+	changed := len(c.done) > 0
+	data = changeData{File: c.file, DryRun: c.dryRun, Changed: changed, Made: changed && c.first, Lines: c.lines}
+	if data.Made {
 		data.Lines = changedLines(nil, c.text.Bytes())
 	}
 	if data.Lines == nil {
