@@ -88,9 +88,7 @@ func (h hub) knowsThem() {
 func (h hubHouse) usesFiles(t *testing.T, hub hub) {
 	written := map[string]string{"content": "Successfully wrote to " + h.path("work/a.txt")}
 	hub.gives("write_file", arguments{"path": "a.txt", "content": letter}, written)
-	if got := textOf(t, h.path("work/a.txt")); got != letter {
-		t.Errorf("the file has %q", got)
-	}
+	h.has("work/a.txt", letter)
 	hub.gives("read_text_file", arguments{"path": "a.txt"}, arguments{"content": letter})
 	hub.gives("files__read_text_file", arguments{"path": h.path("work/a.txt")}, arguments{"content": letter})
 	hub.gives("list_allowed_directories", arguments{}, arguments{"content": "Allowed directories:\n" + h.path("work")})
@@ -104,9 +102,7 @@ func (h hubHouse) usesFiles(t *testing.T, hub hub) {
 	hub.refuses("read_text_file", arguments{"path": "up/outside.txt"})
 	hub.refuses("read_multiple_files", arguments{"paths": []string{"a.txt", "../outside.txt"}})
 	hub.refuses("move_file", arguments{"source": "a.txt", "destination": "../a.txt"})
-	if got := textOf(t, h.path("work/a.txt")); got != letter {
-		t.Errorf("the file has %q", got)
-	}
+	h.has("work/a.txt", letter)
 }
 
 func (h hubHouse) usesEverything(t *testing.T, hub hub) {

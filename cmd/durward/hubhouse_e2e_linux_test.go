@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,14 +20,13 @@ type servers map[string]map[string]any
 // A hubHouse is a folder with a sandbox directory in it, and a hub of the servers that
 // servers.json names.
 type hubHouse struct {
-	t       *testing.T
-	dir     string
+	estate
 	program string
 }
 
 func newHubHouse(t *testing.T, program string, list servers, extra ...string) hubHouse {
 	t.Helper()
-	h := hubHouse{t, openDir(t), program}
+	h := hubHouse{estate{t, openDir(t)}, program}
 	document := map[string]any{"mcpServers": list}
 	for at := 0; at < len(extra); at += 2 {
 		document[extra[at]] = json.RawMessage(extra[at+1])
@@ -41,13 +39,6 @@ func newHubHouse(t *testing.T, program string, list servers, extra ...string) hu
 		}
 	}
 	return h
-}
-
-func (h hubHouse) path(name string) string { return filepath.Join(h.dir, name) }
-
-// environment is one in which a hub keeps what it keeps within the house.
-func (h hubHouse) environment() []string {
-	return append(os.Environ(), "HOME="+h.path("home"), "XDG_CACHE_HOME=", "DURWARD_STATE_DIR="+h.path("state"), "HOUSE=number nine")
 }
 
 // flags are those of a hub of this house.
@@ -66,7 +57,7 @@ type hub struct {
 func (h hubHouse) open(wanted ...string) hub {
 	h.t.Helper()
 	c := exec.Command(h.program, append(h.flags(), "--port", "0")...)
-	c.Dir, c.Env = h.path("home"), h.environment()
+	c.Dir, c.Env = h.path("home"), append(h.environment(), "HOUSE=number nine")
 	r := start(h.t, c)
 	opened := hub{r, h.t, r.told.await(h.t, `Serving on (http://127\.0\.0\.1:\d+)\n`)}
 	for _, name := range wanted {

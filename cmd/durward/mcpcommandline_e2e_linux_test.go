@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// commandLineClients are programs that start a server for each thing that they do.
+// commandLineClients are programs that go to a server, a URL, or start one, a command line, for each
+// thing that they do.
 func commandLineClients(packages npmPackages) []clientKind {
 	inspect := func(era string) func(*testing.T, estate, []string) mcpClient {
 		return func(_ *testing.T, e estate, server []string) mcpClient {
@@ -21,9 +22,11 @@ func commandLineClients(packages npmPackages) []clientKind {
 		}
 	}
 	port := func(t *testing.T, e estate, server []string) mcpClient {
-		plant(t, e.path("mcporter.json"), inJSON(t, map[string]any{"imports": []string{}, "mcpServers": map[string]any{
-			"door": map[string]any{"command": server[0], "args": server[1:]},
-		}}))
+		door := map[string]any{"command": server[0], "args": server[1:]}
+		if strings.HasPrefix(server[0], "http:") {
+			door = map[string]any{"url": server[0]}
+		}
+		plant(t, e.path("mcporter.json"), inJSON(t, map[string]any{"imports": []string{}, "mcpServers": map[string]any{"door": door}}))
 		return mcporter{packages.program(e, "mcporter", "--config", e.path("mcporter.json"))}
 	}
 	return []clientKind{

@@ -12,7 +12,7 @@ import (
 )
 
 // libraryClients are the libraries that clients are made of, each behind a program that
-// does what it is told.
+// does what it is told. A server is a command line, or a URL.
 func libraryClients(t *testing.T, packages npmPackages) []clientKind {
 	t.Helper()
 	gotalk := filepath.Join(t.TempDir(), "gotalk")
@@ -37,6 +37,15 @@ func libraryClients(t *testing.T, packages npmPackages) []clientKind {
 			return converse(t, c)
 		}
 	}
+	speaker := installPython(t)
+	python := func(era string) func(*testing.T, estate, []string) mcpClient {
+		return func(t *testing.T, e estate, server []string) mcpClient {
+			t.Helper()
+			c := exec.Command(speaker, append([]string{"testdata/servers/talk.py", era}, server...)...)
+			c.Env = e.environment()
+			return converse(t, c)
+		}
+	}
 	return []clientKind{
 		{"typescript 1", false, typescript("v1", "legacy")},
 		{"typescript 2 legacy", false, typescript("v2", "legacy")},
@@ -44,6 +53,8 @@ func libraryClients(t *testing.T, packages npmPackages) []clientKind {
 		{"typescript 2 auto", true, typescript("v2", "auto")},
 		{"go legacy", false, golang("2025-11-25")},
 		{"go modern", true, golang("2026-07-28")},
+		{"python legacy", false, python("legacy")},
+		{"python auto", true, python("auto")},
 	}
 }
 

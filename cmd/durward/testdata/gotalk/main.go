@@ -1,7 +1,7 @@
-// Command gotalk starts an MCP server with the Go library for clients, and does what its
-// input says, in the manner of talk.mjs.
+// Command gotalk goes to an MCP server, or starts it, with the Go library for clients, and does
+// what its input says, in the manner of talk.mjs.
 //
-// Usage: gotalk VERSION PROGRAM [ARGUMENT…], with the newest version of the protocol to speak.
+// Usage: gotalk VERSION URL, or PROGRAM [ARGUMENT…], with the newest version of the protocol to speak.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,9 +29,7 @@ func main() {
 			talk.print("progress", r.Params.Progress)
 		},
 	})
-	server := exec.Command(os.Args[2], os.Args[3:]...)
-	server.Stderr = os.Stderr
-	session, err := client.Connect(context.Background(), &mcp.CommandTransport{Command: server}, &mcp.ClientSessionOptions{ProtocolVersion: os.Args[1]})
+	session, err := client.Connect(context.Background(), transport(os.Args[2], os.Args[3:]), &mcp.ClientSessionOptions{ProtocolVersion: os.Args[1]})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -42,6 +41,16 @@ func main() {
 	if err := session.Close(); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// transport leads to a server at a URL, or to one that is started.
+func transport(target string, args []string) mcp.Transport {
+	if strings.HasPrefix(target, "http:") {
+		return &mcp.StreamableClientTransport{Endpoint: target}
+	}
+	server := exec.Command(target, args...)
+	server.Stderr = os.Stderr
+	return &mcp.CommandTransport{Command: server}
 }
 
 // A talk is what is said on standard output, and how to end the call that runs.
