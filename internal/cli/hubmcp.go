@@ -13,7 +13,12 @@ import (
 
 // openMCP makes the surface for clients of MCP.
 func (h *hubServer) openMCP() (err error) {
+	var search hub.Searcher
+	if h.config.Search {
+		search = (&hubSearch{hub: h}).find
+	}
 	h.mcp, err = hub.NewMCP(hub.MCPOptions{
+		Search: search,
 		Runtime: h.runtime, Version: h.version, Expose: h.config.Expose, Show: h.shown, Metrics: h.metrics, Logger: h.logger,
 		Tool: func(name string) (hub.Listed, json.RawMessage, bool) {
 			e, ok := h.source.View().OfMCP(name)

@@ -79,10 +79,28 @@ func (m *MCP) callOf(r *mcpserve.Request, id durward.ToolID, input json.RawMessa
 	now := time.Now()
 	c := durward.Call{
 		Door: Name, Surface: surfaces[r.Surface], Client: r.Client, Caller: r.Caller, Trace: r.Trace, ClientID: r.ID, Tool: id, Input: input,
-		Arrived: now, Deadline: now.Add(timeout),
+		Arrived: now, Deadline: now.Add(timeout), Resume: resumeOf(r),
 	}
 	c.Ask.Limits.Wall = timeout
 	return c
+}
+
+// resumeOf gives what a client of the newer era brings to a call that had wanted input, or nil.
+func resumeOf(r *mcpserve.Request) json.RawMessage {
+	if !r.Modern {
+		return nil
+	}
+	var text []byte
+	for _, name := range []string{"inputResponses", "requestState"} {
+		if value := r.Param(name); value != nil {
+			text = append(append(jsonx.AppendString(append(text, ','), name), ':'), value...)
+		}
+	}
+	if text == nil {
+		return nil
+	}
+	text[0] = '{'
+	return append(text, '}')
 }
 
 // do runs a call. Where the client can hear of it, it goes on as a session.

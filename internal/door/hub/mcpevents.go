@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	"github.com/durward/durward"
@@ -23,16 +24,17 @@ func (*listener) Log(string, string) {}
 // Ended has nothing to tell: the answer says it.
 func (*listener) Ended(durward.Result) {}
 
-// Progress tells of the progress in numbers of our own.
-func (l *listener) Progress(done, total float64, message string) {
-	text, err := json.Marshal(struct {
-		Progress float64 `json:"progress"`
-		Total    float64 `json:"total,omitempty"`
-		Message  string  `json:"message,omitempty"`
-	}{done, total, message})
-	if err == nil {
-		l.request.Progress(text)
-	}
+// Progress is not called, since there is RawProgress.
+func (*listener) Progress(float64, float64, string) {}
+
+// RawProgress tells of the progress as the server does.
+func (l *listener) RawProgress(params json.RawMessage) { l.request.Progress(params) }
+
+// CanAsk reports whether a client takes requests of a method. One of the newer era takes none: it is
+// asked by a result.
+func (l *listener) CanAsk(method string) bool {
+	capability, _, _ := strings.Cut(method, "/")
+	return !l.request.Modern && l.request.Can(capability)
 }
 
 // Ask has the client asked.
