@@ -210,7 +210,7 @@ func (e *entry) local(n *config.Node) {
 func (e *entry) remote(n, url *config.Node) {
 	e.idle(n, "args", "env", "envFile", "cwd")
 	if x := n.Get(extrasName); x != nil {
-		e.idle(x, "sandbox", "inheritEnv", "restart")
+		e.idle(x, "sandbox", "inheritEnv")
 	}
 	e.server.Remote = &Remote{Type: "http", URL: e.url, Headers: e.headers}
 	if e.kind == "sse" {

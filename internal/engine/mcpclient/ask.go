@@ -93,7 +93,7 @@ func (a *asks) cancel(id string) {
 
 // forward puts a request of a legacy server to the caller whose call it is about: the only one that is
 // under way and has somebody listening.
-func (p *process) forward(m jsonrpc.Message) {
+func (p *run) forward(m jsonrpc.Message) {
 	refuse := func(why string) { p.reply(m.Refuse(&jsonrpc.Error{Code: jsonrpc.InternalError, Message: why})) }
 	q := p.listener()
 	if q == nil {
@@ -127,7 +127,7 @@ func (p *process) forward(m jsonrpc.Message) {
 }
 
 // unasked says why a question is not put; when it is empty there is room for it.
-func (p *process) unasked(events durward.Events, m jsonrpc.Message, cancel context.CancelFunc) string {
+func (p *run) unasked(events durward.Events, m jsonrpc.Message, cancel context.CancelFunc) string {
 	switch {
 	case !canAsk(events, m.Method):
 		return "the caller cannot be asked this"

@@ -93,7 +93,7 @@ func (p *prepared) rounds(ctx context.Context, events durward.Events, queued *ti
 }
 
 // round waits for a slot, has the call done once, and tells by what. The wait is added to queued.
-func (p *prepared) round(ctx context.Context, events durward.Events, queued *time.Duration) (json.RawMessage, *process, error) {
+func (p *prepared) round(ctx context.Context, events durward.Events, queued *time.Duration) (json.RawMessage, *run, error) {
 	came := time.Now()
 	err := p.server.slots.take(ctx)
 	switch {
@@ -113,7 +113,7 @@ func (p *prepared) round(ctx context.Context, events durward.Events, queued *tim
 }
 
 // call sends a call. It gives the slot back, perhaps later.
-func (process *process) call(ctx context.Context, p *prepared, events durward.Events) (json.RawMessage, error) {
+func (process *run) call(ctx context.Context, p *prepared, events durward.Events) (json.RawMessage, error) {
 	s := process.server
 	if process.greeting.era == modern && p.subscribes() {
 		defer s.slots.give()
@@ -150,7 +150,7 @@ func (p *prepared) subscribes() bool {
 }
 
 // callParams takes what the caller gave as it is, and puts our own _meta to it.
-func (p *process) callParams(id int64, call *prepared, progress bool) json.RawMessage {
+func (p *run) callParams(id int64, call *prepared, progress bool) json.RawMessage {
 	token := int64(0)
 	if progress {
 		token = id
@@ -217,7 +217,7 @@ func cancelled(id int64) json.RawMessage {
 // abandon tells the server that nobody waits for an answer any more, and keeps the slot until
 // there is one. A server that could do something else meanwhile gets the slot back in any case;
 // one that could not is ended.
-func (p *process) abandon(q *question) {
+func (p *run) abandon(q *question) {
 	ctx, cancel := context.WithCancel(p.talk)
 	p.later(func() {
 		p.notify(ctx, "notifications/cancelled", cancelled(q.id))
@@ -284,7 +284,7 @@ func conclude(raw json.RawMessage, method string, limit int64) (durward.Result, 
 }
 
 // hear takes a notification of the server.
-func (p *process) hear(m jsonrpc.Message) {
+func (p *run) hear(m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/tools/list_changed":
 		p.mark(tools)
@@ -320,7 +320,7 @@ func idOf(params json.RawMessage) string {
 	return ""
 }
 
-func (p *process) hearProgress(params json.RawMessage) {
+func (p *run) hearProgress(params json.RawMessage) {
 	var said struct {
 		Token    int64   `json:"progressToken"`
 		Progress float64 `json:"progress"`

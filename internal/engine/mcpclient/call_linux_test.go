@@ -267,7 +267,7 @@ func TestAServerThatDoesNotRead(t *testing.T) {
 	process, err := h.servers["a"].current()
 	must(t, err)
 	ctx, cancel := context.WithCancel(patient(t))
-	go func() { written(t, process.stdin); cancel() }() // a call of which nothing was sent holds up nobody
+	go func() { written(t, process.body.(*program).stdin); cancel() }() // a call of which nothing was sent holds up nobody
 	if got := reason(h.call(ctx, "a", "echo", `{"x":"`+strings.Repeat("x", 1<<20)+`"}`)); got != "cancelled" {
 		t.Errorf("it ended with %s", got)
 	}

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
@@ -87,17 +85,21 @@ func (q *question) hush() {
 	}
 }
 
-// A conn is a conversation with one process of a server.
+// A wire brings messages to a server. What the server says comes to [conn.take].
+type wire interface {
+	// send gives it a message. When ctx ends before anything of that is on its way nothing will
+	// be, and sent is false.
+	send(ctx context.Context, m jsonrpc.Message) (sent bool, err error)
+	// agree is told once how the server is to be spoken to.
+	agree(g greeting)
+}
+
+// A conn is a conversation with one run of a server.
 type conn struct {
-	*sender
-	ids      *atomic.Int64 // the last one; of all processes of the server
-	log      *slog.Logger
-	most     int             // bytes of one message of the server
-	roots    json.RawMessage // what roots/list is answered
-	notified func(m jsonrpc.Message)
-	// forwards, unless nil, takes a request of the server that mayAsk knows.
-	mayAsk   func(method string) bool
-	forwards func(m jsonrpc.Message)
+	wire
+	of *server
+	// notified takes the server's notifications, and forwards the requests that it was offered.
+	notified, forwards func(m jsonrpc.Message)
 
 	answers chan jsonrpc.Message // to the server's requests
 
@@ -106,9 +108,9 @@ type conn struct {
 	over  error               // guarded by mu; why nothing can be asked any more
 }
 
-func newConn(out *sender, of *server, notified func(jsonrpc.Message)) *conn {
+func newConn(w wire, r *run) *conn {
 	return &conn{
-		sender: out, ids: &of.ids, log: of.log, most: of.engine.options.lineBytes, roots: of.engine.roots(), notified: notified, mayAsk: of.mayAsk,
+		wire: w, of: r.server, notified: r.hear, forwards: r.forward,
 		answers: make(chan jsonrpc.Message, mostAnswers), asked: make(map[int64]*question),
 	}
 }
@@ -117,7 +119,7 @@ func newConn(out *sender, of *server, notified func(jsonrpc.Message)) *conn {
 // server has nothing of it. With a question, which then always gets a reply, ctx has ended
 // while the request was written.
 func (c *conn) ask(ctx context.Context, method string, params func(id int64) json.RawMessage, events durward.Events) (*question, error) {
-	q := &question{id: c.ids.Add(1), reply: make(chan reply, 1), events: events}
+	q := &question{id: c.of.ids.Add(1), reply: make(chan reply, 1), events: events}
 	if events != nil {
 		q.ctx, q.over = context.WithCancel(ctx)
 	}
@@ -126,7 +128,7 @@ func (c *conn) ask(ctx context.Context, method string, params func(id int64) jso
 		return nil, err
 	}
 	m := jsonrpc.Message{Kind: jsonrpc.Request, ID: jsonrpc.IntID(q.id), Method: method, Params: params(q.id)}
-	sent, err := c.send(ctx, line(m))
+	sent, err := c.send(ctx, m)
 	if !sent {
 		q.hush()
 		c.forget(q.id)
@@ -216,12 +218,12 @@ func (c *conn) isOver() bool {
 
 // notify sends a notification.
 func (c *conn) notify(ctx context.Context, method string, params json.RawMessage) {
-	_, _ = c.send(ctx, line(jsonrpc.Message{Kind: jsonrpc.Notification, Method: method, Params: params}))
+	_, _ = c.send(ctx, jsonrpc.Message{Kind: jsonrpc.Notification, Method: method, Params: params})
 }
 
 // read takes what a server says until its output ends.
 func (c *conn) read(stdout io.Reader) {
-	lines := jsonrpc.NewReader(stdout, c.most)
+	lines := jsonrpc.NewReader(stdout, c.of.engine.options.lineBytes)
 	for {
 		text, err := lines.ReadLine()
 		switch {
@@ -274,14 +276,17 @@ func (c *conn) takeOne(text []byte) {
 // settle hands a reply to who waits for it. An id that nobody waits for, or waits for no more,
 // means nothing.
 func (c *conn) settle(id jsonrpc.ID, r reply, text []byte) {
-	n, err := strconv.ParseInt(id.String(), 10, 64)
-	if err == nil {
-		if q := c.forget(n); q != nil {
-			q.reply <- r
-			return
-		}
+	if q := c.forget(numberOf(id)); q != nil {
+		q.reply <- r
+		return
 	}
 	c.skip("an answer that nobody waits for", text)
+}
+
+// numberOf reads an id as one of ours; zero is none.
+func numberOf(id jsonrpc.ID) int64 {
+	n, _ := strconv.ParseInt(id.String(), 10, 64)
+	return n
 }
 
 // garbled is for what is not strict JSON. Where it is lax JSON and the answer to something, who
@@ -311,11 +316,11 @@ func (c *conn) overlong(head, tail []byte) {
 		c.skip("a line that is too long", head)
 		return
 	}
-	c.settle(jsonrpc.IntID(q.id), reply{err: tooLarge(int64(c.most))}, head)
+	c.settle(jsonrpc.IntID(q.id), reply{err: tooLarge(int64(c.of.engine.options.lineBytes))}, head)
 }
 
 func (c *conn) skip(what string, text []byte) {
-	c.log.Debug("an MCP server printed "+what, "bytes", len(text), "begin", string(text[:min(len(text), shownBytes)]))
+	c.of.log.Debug("an MCP server printed "+what, "bytes", len(text), "begin", string(text[:min(len(text), shownBytes)]))
 }
 
 // answer answers a request of the server. One that asks without reading the answers gets no more
@@ -324,9 +329,9 @@ func (c *conn) answer(m jsonrpc.Message) {
 	switch {
 	case m.Method == "ping":
 		c.reply(m.Answer(json.RawMessage(`{}`)))
-	case m.Method == rootsList:
-		c.reply(m.Answer(c.roots))
-	case c.forwards != nil && c.mayAsk(m.Method):
+	case m.Method == rootsList && c.of.rooted():
+		c.reply(m.Answer(c.of.engine.roots()))
+	case c.of.mayAsk(m.Method):
 		c.forwards(m)
 	default:
 		c.reply(m.Refuse(&jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "this client has no such method"}))
@@ -339,7 +344,7 @@ func (c *conn) reply(answer jsonrpc.Message) {
 	select {
 	case c.answers <- answer:
 	default:
-		c.log.Debug("an MCP server does not read what it is answered")
+		c.of.log.Debug("an MCP server does not read what it is answered")
 	}
 }
 
@@ -348,7 +353,7 @@ func (c *conn) respond(ctx context.Context) {
 	for {
 		select {
 		case m := <-c.answers:
-			_, _ = c.send(ctx, line(m))
+			_, _ = c.send(ctx, m)
 		case <-ctx.Done():
 			return
 		}

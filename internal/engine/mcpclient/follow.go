@@ -6,7 +6,7 @@ import (
 )
 
 // mark keeps in mind that a server has others of a kind.
-func (p *process) mark(list ...kind) {
+func (p *run) mark(list ...kind) {
 	for _, k := range list {
 		p.stale.Or(1 << k)
 	}
@@ -18,7 +18,7 @@ func (p *process) mark(list ...kind) {
 
 // followChanges lists anew what the server says is other than before, and all when it is time
 // to, until the process ends.
-func (p *process) followChanges() {
+func (p *run) followChanges() {
 	p.setLevel(p.talk)
 	p.resubscribe()
 	for {
@@ -48,7 +48,7 @@ func (p *process) followChanges() {
 }
 
 // relist asks for what has changed. What the server does not tell stays as it was.
-func (p *process) relist() {
+func (p *run) relist() {
 	stale, changed := p.stale.Swap(0), false
 	for k := range kinds {
 		if stale&(1<<k) == 0 || !p.has(kind(k)) {
@@ -70,7 +70,7 @@ func (p *process) relist() {
 }
 
 // exchange puts a new list in the place of the one before, unless there is another process.
-func (p *process) exchange(k kind, items []Item) bool {
+func (p *run) exchange(k kind, items []Item) bool {
 	s := p.server
 	s.mu.Lock()
 	defer s.mu.Unlock()

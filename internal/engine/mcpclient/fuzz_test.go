@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/jsonrpc"
 )
 
 // Whatever a server prints, nothing breaks, and a question gets one reply at most, which then is
@@ -25,11 +24,9 @@ func FuzzServerOutput(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p := &process{changed: make(chan struct{}, 1), spawn: &spawn{server: &server{engine: &Engine{}, log: slog.New(slog.DiscardHandler)}}}
-		p.conn = &conn{
-			log: slog.New(slog.DiscardHandler), most: 256, roots: json.RawMessage(`{}`), notified: p.hear,
-			answers: make(chan jsonrpc.Message, mostAnswers), asked: map[int64]*question{},
-		}
+		s := &server{engine: &Engine{options: Options{lineBytes: 256, SandboxDir: "/"}}, log: slog.New(slog.DiscardHandler)}
+		p := &run{changed: make(chan struct{}, 1), server: s}
+		p.conn = newConn(nil, p)
 		q := &question{id: 1, reply: make(chan reply, 1)}
 		if err := p.expect(q); err != nil {
 			t.Fatal(err)

@@ -70,7 +70,7 @@ func abilitiesOf(said json.RawMessage) abilities {
 // A talk is a greeting that is going on. What was asked earlier may still be answered when
 // something else has been tried: a server that is slow to start reads all of it at once.
 type talk struct {
-	*process
+	*run
 	ctx context.Context
 	// discovered, initialized and listed get the answers; each is nil until that was asked.
 	discovered, initialized, listed chan reply
@@ -79,11 +79,11 @@ type talk struct {
 
 // greet finds out how a server is to be spoken to, beginning with what fits an era; an empty one
 // is not known yet.
-func (p *process) greet(ctx context.Context, era string) (g greeting, err error) {
+func (p *run) greet(ctx context.Context, era string) (g greeting, err error) {
 	clock := p.engine.options.clock
 	limit, stop := clock.timer(greetTime)
 	defer stop()
-	t := &talk{process: p, ctx: ctx}
+	t := &talk{run: p, ctx: ctx}
 	switch era {
 	case legacy:
 		err = t.initialize()
@@ -96,6 +96,9 @@ func (p *process) greet(ctx context.Context, era string) (g greeting, err error)
 		silent, stop := clock.timer(silentTime)
 		g, err = t.hear(silent, limit)
 		stop()
+	}
+	if err == nil && g.era != legacy { // who is legacy was told before the notification
+		p.body.agree(g)
 	}
 	if errors.Is(err, errGone) && era == "" {
 		err = errUnfit
@@ -150,10 +153,18 @@ func (t *talk) discover() (err error) {
 
 func (t *talk) initialize() (err error) {
 	params, _ := json.Marshal(map[string]any{ // strings are never refused
-		"protocolVersion": legacyVersion, "capabilities": t.capabilities(map[string]any{"roots": struct{}{}}), "clientInfo": t.engine.clientInfo(),
+		"protocolVersion": legacyVersion, "capabilities": t.capabilities(t.own()), "clientInfo": t.engine.clientInfo(),
 	})
 	t.initialized, err = t.question("initialize", params)
 	return err
+}
+
+// own are the capabilities of all clients of legacy servers.
+func (t *talk) own() map[string]any {
+	if !t.rooted() {
+		return map[string]any{}
+	}
+	return map[string]any{"roots": struct{}{}}
 }
 
 func (t *talk) tryBare() (err error) {
@@ -231,8 +242,10 @@ func (t *talk) heardInitialize(r reply) (greeting, error) {
 	case lax(r.result, &said) != nil || !isLegacy(said.Version):
 		return greeting{}, fmt.Errorf("it answered initialize with revision %q; known are those from %s to %s", said.Version, oldestVersion, legacyVersion)
 	}
-	t.notify(t.ctx, "notifications/initialized", nil)
-	return greeting{era: legacy, version: said.Version, can: abilitiesOf(said.Capabilities)}, nil
+	g := greeting{era: legacy, version: said.Version, can: abilitiesOf(said.Capabilities)}
+	t.body.agree(g)
+	t.notify(t.ctx, initialized, nil)
+	return g, nil
 }
 
 func (t *talk) heardList(r reply) (greeting, error) {
@@ -250,7 +263,11 @@ func (t *talk) heardList(r reply) (greeting, error) {
 	return greeting{}, nil // it waits for initialize to be done
 }
 
-func isGone(err error) bool { return durward.ReasonOf(err) == durward.ServerDisconnected }
+// isGone reports whether a server cannot be asked any more.
+func isGone(err error) bool {
+	reason := durward.ReasonOf(err)
+	return reason == durward.ServerDisconnected || reason == durward.ServerStopped
+}
 
 // lax decodes what has been checked, whatever else there is in it.
 func lax(text []byte, into any) error {
@@ -270,7 +287,7 @@ const metaPrefix = "io.modelcontextprotocol/"
 
 // meta is what each request to a modern server holds, and for a call whose progress is wanted
 // the token to report it under. It is nil where there is nothing to say.
-func (p *process) meta(era string, token int64) map[string]any {
+func (p *run) meta(era string, token int64) map[string]any {
 	m := map[string]any{}
 	if era == modern {
 		m[metaPrefix+"protocolVersion"] = modernVersion
@@ -290,7 +307,7 @@ func (p *process) meta(era string, token int64) map[string]any {
 }
 
 // modernParams are those of a request to a modern server that says nothing but what it must.
-func (p *process) modernParams() json.RawMessage {
+func (p *run) modernParams() json.RawMessage {
 	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0)}) // plain values are never refused
 	return params
 }

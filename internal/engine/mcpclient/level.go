@@ -20,7 +20,7 @@ func (e *Engine) SetLevel(ctx context.Context, level string) {
 }
 
 // setLevel tells a legacy server which level is wanted; modern ones hear it in each request.
-func (p *process) setLevel(ctx context.Context) {
+func (p *run) setLevel(ctx context.Context) {
 	level := p.engine.level.Load()
 	if level == nil || p.greeting.era != legacy || !p.greeting.can["logging"] || p.level.Swap(level) == level {
 		return

@@ -76,7 +76,7 @@ func (o *offer) set(k kind, items []Item) {
 
 // listAll asks for all that the process has. Without its tools a server is of no use; what else
 // it does not tell it does not have.
-func (p *process) listAll(ctx context.Context) error {
+func (p *run) listAll(ctx context.Context) error {
 	for k := range kinds {
 		if !p.has(kind(k)) {
 			continue
@@ -95,7 +95,7 @@ func (p *process) listAll(ctx context.Context) error {
 }
 
 // has reports whether a kind is asked for.
-func (p *process) has(k kind) bool {
+func (p *run) has(k kind) bool {
 	expose := p.engine.options.Expose
 	switch k {
 	case tools:
@@ -107,7 +107,7 @@ func (p *process) has(k kind) bool {
 }
 
 // list asks for all that there is of a kind.
-func (p *process) list(ctx context.Context, k kind) ([]Item, error) {
+func (p *run) list(ctx context.Context, k kind) ([]Item, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	l := newListing(k)
@@ -136,7 +136,7 @@ func (p *process) list(ctx context.Context, k kind) ([]Item, error) {
 }
 
 // page asks for one page.
-func (p *process) page(ctx context.Context, l *listing) (json.RawMessage, error) {
+func (p *run) page(ctx context.Context, l *listing) (json.RawMessage, error) {
 	params := map[string]any{}
 	if l.cursor != "" {
 		params["cursor"] = l.cursor
@@ -148,7 +148,7 @@ func (p *process) page(ctx context.Context, l *listing) (json.RawMessage, error)
 }
 
 // inquire asks something that is no call, and waits for the answer.
-func (p *process) inquire(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+func (p *run) inquire(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
 	text, _ := json.Marshal(params) // strings are never refused
 	q, err := p.ask(ctx, method, func(int64) json.RawMessage { return text }, nil)
 	switch {

@@ -1,7 +1,7 @@
-// Package mcpclient has the work of a call done by an MCP server, a program that it starts and
-// keeps running.
+// Package mcpclient has the work of a call done by an MCP server: a program that it starts and
+// keeps running, or one over HTTP.
 //
-// A server reads messages of JSON-RPC from its standard input and writes them to its standard
+// A program reads messages of JSON-RPC from its standard input and writes them to its standard
 // output, one a line. What it is asked, and what it answers:
 //
 //	{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"a.txt"}}}

@@ -62,7 +62,7 @@ type server struct {
 	tried  chan struct{}   // closed when the first start has come to something
 
 	mu       sync.Mutex
-	process  *process  // guarded by mu; nil while the server is stopped
+	process  *run      // guarded by mu; nil while the server is stopped
 	since    time.Time // guarded by mu
 	next     time.Time // guarded by mu; when the next start is due; zero for never
 	starts   int       // guarded by mu; that went well
@@ -124,6 +124,9 @@ func (e *Engine) Stderr(name string) []byte {
 	return nil
 }
 
+// rooted reports whether paths of this machine mean anything to the server.
+func (s *server) rooted() bool { return s.config.Remote == nil }
+
 func (e *Engine) roots() json.RawMessage {
 	text, _ := json.Marshal(map[string]any{"roots": []map[string]string{{"uri": fileuri.Format(e.options.SandboxDir), "name": "sandbox"}}})
 	return text // strings are never refused
@@ -137,11 +140,8 @@ func (s *server) status() Status {
 		ProtocolVersion: s.greeting.version, Era: s.greeting.era, RetryAfter: s.retryAfter(),
 	}
 	if s.process != nil {
-		status.State, status.PID = Running, s.process.pid
-		if s.config.Sandbox != nil {
-			report := s.process.os.Report()
-			status.Report = &report
-		}
+		status.State, status.PID = Running, s.process.body.pid()
+		status.Report = s.process.body.report()
 	}
 	return status
 }
@@ -155,7 +155,7 @@ func (s *server) retryAfter() time.Duration {
 }
 
 // current gives the process that calls go to.
-func (s *server) current() (*process, error) {
+func (s *server) current() (*run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process == nil {
@@ -165,7 +165,7 @@ func (s *server) current() (*process, error) {
 }
 
 // leave has no more calls go to a process.
-func (s *server) leave(p *process) {
+func (s *server) leave(p *run) {
 	s.mu.Lock()
 	was := s.process == p
 	if was {
@@ -226,7 +226,7 @@ func (s *server) unstarted(pace *pace, err error) (wait time.Duration, again boo
 
 // serve has calls go to a process until it ends, is to be started anew, or the engine closes.
 // Who wished for it hears of it once calls find it, and not before.
-func (s *server) serve(p *process, pace *pace, granted chan error) (wait time.Duration, again bool, wish chan error) {
+func (s *server) serve(p *run, pace *pace, granted chan error) (wait time.Duration, again bool, wish chan error) {
 	began := s.engine.options.clock.now()
 	s.employ(p)
 	s.tellTried()
@@ -295,7 +295,7 @@ func (s *server) tellTried() {
 }
 
 // employ has calls go to a process.
-func (s *server) employ(p *process) {
+func (s *server) employ(p *run) {
 	s.mu.Lock()
 	if !p.isOver() { // or leave has come before
 		s.process, s.since = p, s.engine.options.clock.now()
@@ -303,7 +303,7 @@ func (s *server) employ(p *process) {
 	s.starts++
 	s.offer, s.greeting, s.next = p.offer, p.greeting, time.Time{}
 	s.mu.Unlock()
-	s.log.Info("server_running", "pid", p.pid, "era", p.greeting.era, "protocol", p.greeting.version, "tools", len(p.offer.tools))
+	s.log.Info("server_running", "pid", p.body.pid(), "era", p.greeting.era, "protocol", p.greeting.version, "tools", len(p.offer.tools))
 	s.engine.options.Changed(s.config.Name)
 	p.later(p.followChanges)
 }
@@ -313,15 +313,15 @@ func (s *server) cannot() error {
 	switch {
 	case s.config.Broken != "":
 		return errors.New(s.config.Broken)
-	case s.config.Remote != nil:
-		return errors.New("it is a server over HTTP, which cannot be used yet")
+	case s.config.Remote != nil && s.config.Remote.Type == "sse":
+		return errors.New("it is of type sse, the transport of HTTP with server-sent events that newer revisions have given up, which is not offered: see whether it has one of type http")
 	}
 	return nil
 }
 
 // start starts a process and learns what it offers. Nothing is left of one that does not come
 // so far.
-func (s *server) start(ctx context.Context) (*process, error) {
+func (s *server) start(ctx context.Context) (*run, error) {
 	if err := s.cannot(); err != nil {
 		return nil, err
 	}
@@ -337,8 +337,8 @@ func (s *server) start(ctx context.Context) (*process, error) {
 }
 
 // attempt starts a process and speaks to it as to one of an era; an empty one is to be found out.
-func (s *server) attempt(ctx context.Context, era string) (*process, error) {
-	p, err := s.run(ctx)
+func (s *server) attempt(ctx context.Context, era string) (*run, error) {
+	p, err := s.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -355,5 +355,8 @@ func (s *server) attempt(ctx context.Context, era string) (*process, error) {
 	}
 	p.breakOff()
 	<-p.ended
+	if s.config.Remote != nil {
+		return nil, p.err
+	}
 	return nil, fmt.Errorf("%w: %w", err, p.err)
 }

@@ -111,7 +111,7 @@ func TestWhatCannotStart(t *testing.T) {
 	}
 	for want, server := range map[string]hubconfig.Server{
 		"the variable TOKEN is not set":   change("", func(s *hubconfig.Server) { s.Broken = "the variable TOKEN is not set" }),
-		"over HTTP":                       change("", func(s *hubconfig.Server) { s.Remote = &hubconfig.Remote{URL: "http://localhost"} }),
+		"is not offered":                  change("", func(s *hubconfig.Server) { s.Remote = &hubconfig.Remote{Type: "sse", URL: "http://localhost"} }),
 		"none of the directories of PATH": change("", func(s *hubconfig.Server) { s.Command = "no-such-program" }),
 		"no such file":                    change("", func(s *hubconfig.Server) { s.Command = "/no/such/program" }),
 		"no directory that can be opened": change("", func(s *hubconfig.Server) { s.Dir = "/no/such/dir" }),

@@ -12,6 +12,9 @@ import (
 	"github.com/durward/durward/internal/jsonrpc"
 )
 
+// listening is the request of which the answer is what changes.
+const listening = "subscriptions/listen"
+
 // mostSubscriptions bounds the resources of one server that somebody wants to hear of.
 const mostSubscriptions = 10_000
 
@@ -19,7 +22,7 @@ const mostSubscriptions = 10_000
 // resource, modern ones for all of them in one request, which stays open.
 
 // subscribe has a modern server tell of a resource, or not any more.
-func (p *process) subscribe(ctx context.Context, method, uri string) (json.RawMessage, error) {
+func (p *run) subscribe(ctx context.Context, method, uri string) (json.RawMessage, error) {
 	if !p.greeting.can["resources.subscribe"] {
 		return nil, saidError(&jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "the server tells nobody of changes to its resources"})
 	}
@@ -57,7 +60,7 @@ func (s *server) subscriptions() []string {
 }
 
 // resubscribe asks a new process for what the ones before it were asked.
-func (p *process) resubscribe() {
+func (p *run) resubscribe() {
 	switch p.greeting.era {
 	case modern:
 		_ = p.listen(p.talk) // it fails when the process ends
@@ -71,7 +74,7 @@ func (p *process) resubscribe() {
 }
 
 // listen asks a modern server to tell of changes, in the place of what it was asked before.
-func (p *process) listen(ctx context.Context) error {
+func (p *run) listen(ctx context.Context) error {
 	p.hearing.Lock()
 	defer p.hearing.Unlock()
 	wanted := p.wanted()
@@ -79,7 +82,7 @@ func (p *process) listen(ctx context.Context) error {
 		return nil
 	}
 	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0), "notifications": wanted}) // strings are never refused
-	q, _ := p.ask(ctx, "subscriptions/listen", func(int64) json.RawMessage { return params }, nil)
+	q, _ := p.ask(ctx, listening, func(int64) json.RawMessage { return params }, nil)
 	switch {
 	case q != nil:
 	case ctx.Err() != nil:
@@ -96,7 +99,7 @@ func (p *process) listen(ctx context.Context) error {
 }
 
 // wanted says which changes are of use.
-func (p *process) wanted() map[string]any {
+func (p *run) wanted() map[string]any {
 	wanted := map[string]any{}
 	for _, of := range []struct {
 		kind          kind
