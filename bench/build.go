@@ -10,8 +10,14 @@ import (
 )
 
 // build makes a program, as releases are made, of a package or a file of this repository.
-func build(target, from string) error {
+func build(target, from string) error { return buildIn("", target, from) }
+
+// buildModule makes the program of a module of its own: one that uses what durward does not.
+func buildModule(target, dir string) error { return buildIn(dir, target, ".") }
+
+func buildIn(dir, target, from string) error {
 	cmd := exec.Command("go", "build", "-o", target, from)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w\n%s", from, err, out)

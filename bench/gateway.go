@@ -43,7 +43,7 @@ func gateway(rounds int, quick bool) error {
 	if quick {
 		g.burst /= 5
 	}
-	err = errors.Join(g.added(), g.rate(), through.reportMemory(), validation(dir, rounds))
+	err = errors.Join(g.added(), g.rate(), through.reportMemory("durward gateway after the load", "<= 40 MB"), validation(dir, rounds))
 	return errors.Join(err, through.close(), stop())
 }
 
@@ -74,7 +74,7 @@ const benchSchema = `{
   }
 }`
 
-// A gatewayProcess is a gateway that runs.
+// A gatewayProcess is a gateway, or a hub, that runs.
 type gatewayProcess struct {
 	cmd     *exec.Cmd
 	address string
@@ -92,8 +92,14 @@ func serveGateway(dir, direct string) (*gatewayProcess, error) {
 			return nil, err
 		}
 	}
-	p := &gatewayProcess{cmd: exec.Command(program, "gateway", "--port", "0", "--manifest", filepath.Join(dir, "manifest.yaml"), "--policies", filepath.Join(dir, "policies.yaml"))}
-	p.cmd.Env = append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(dir, "state"))
+	cmd := exec.Command(program, "gateway", "--port", "0", "--manifest", filepath.Join(dir, "manifest.yaml"), "--policies", filepath.Join(dir, "policies.yaml"))
+	cmd.Env = append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(dir, "state"))
+	return startServing(cmd)
+}
+
+// startServing starts a program that says where it serves, and comes back when it does.
+func startServing(cmd *exec.Cmd) (*gatewayProcess, error) {
+	p := &gatewayProcess{cmd: cmd}
 	errorsOf, err := p.cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -105,9 +111,9 @@ func serveGateway(dir, direct string) (*gatewayProcess, error) {
 	line, err := said.ReadString('\n')
 	var ok bool
 	if p.address, ok = strings.CutPrefix(strings.TrimSpace(line), "Serving on http://"); !ok {
-		return nil, errors.Join(err, fmt.Errorf("the gateway says %q", line), p.close())
+		return nil, errors.Join(err, fmt.Errorf("%s says %q", cmd.Path, line), p.close())
 	}
-	go func() { _, _ = said.WriteTo(io.Discard) }() // a line for each run; it ends with the gateway
+	go func() { _, _ = said.WriteTo(io.Discard) }() // a line for each call; it ends with the program
 	return p, nil
 }
 
@@ -117,9 +123,9 @@ func (p *gatewayProcess) close() error {
 	return err
 }
 
-func (p *gatewayProcess) reportMemory() error {
+func (p *gatewayProcess) reportMemory(what, bar string) error {
 	held, err := heldBy(p.cmd.Process.Pid)
-	report("RSS of durward gateway after the load", "-", held, "<= 40 MB")
+	report("RSS of "+what, "-", held, bar)
 	return err
 }
 

@@ -32,12 +32,12 @@ var table []row
 var parts = []struct {
 	name    string
 	measure func(rounds int, quick bool) error
-}{{"spawns", spawns}, {"files", files}, {"audits", audits}, {"kills", kills}, {"memory", memory}, {"startup", startup}, {"egress", ways}, {"web", web}, {"mcp", mcp}, {"execserver", execServer}, {"gateway", gateway}}
+}{{"spawns", spawns}, {"files", files}, {"audits", audits}, {"kills", kills}, {"memory", memory}, {"startup", startup}, {"egress", ways}, {"web", web}, {"mcp", mcp}, {"execserver", execServer}, {"gateway", gateway}, {"hub", hub}}
 
 func main() {
 	rounds := flag.Int("rounds", 300, "rounds of each interleaved loop")
 	quick := flag.Bool("quick", false, "a tenth of everything, to see that it runs")
-	only := flag.String("only", "", "measure this part alone: spawns, files, audits, kills, memory, startup, egress, web, mcp, execserver or gateway")
+	only := flag.String("only", "", "measure this part alone: spawns, files, audits, kills, memory, startup, egress, web, mcp, execserver, gateway or hub")
 	child := flag.String("child", "", "internal: run one measurement in this process")
 	flag.Parse()
 	if *child != "" {
