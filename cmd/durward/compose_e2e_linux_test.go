@@ -61,13 +61,7 @@ func TestContainers(t *testing.T) {
 // newProject copies what containers are made of, and builds the program as make does.
 func newProject(t *testing.T, dir string) {
 	t.Helper()
-	for _, name := range []string{"docker-compose.yml", "docker-compose.enforced.yml", ".dockerignore", "deploy", "domain"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		command(t, nil, "cp", "-r", filepath.Join("../..", name), dir)
-	}
-	command(t, nil, "make", "-C", "../..", "build", "BIN="+filepath.Join(dir, "bin"))
+	copyProject(t, dir, "docker-compose.yml", "docker-compose.enforced.yml", "domain")
 	for name, from := range map[string]string{
 		"double":  "../../worker/firecrawl/firecrawltest/firecrawl-double",
 		"outside": "./testdata/outside",
@@ -109,6 +103,19 @@ networks:
 			t.Fatal(err)
 		}
 	}
+}
+
+// copyProject copies some of this project beside what an image is built from, and builds the
+// program as make does.
+func copyProject(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(names, ".dockerignore", "deploy") {
+		command(t, nil, "cp", "-r", filepath.Join("../..", name), dir)
+	}
+	command(t, nil, "make", "-C", "../..", "build", "BIN="+filepath.Join(dir, "bin"))
 }
 
 // newCertificate writes cert.pem and key.pem for the Firecrawl API.
