@@ -3,6 +3,7 @@ package hub
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/durward/durward/internal/telemetry"
@@ -13,7 +14,17 @@ type Metrics struct {
 	registry *telemetry.Registry
 	known    func(tool string) bool
 	queue    func() (running, waiting int)
+	series   sync.Map // of counted, by those: the registry makes the names of its series anew each time
 }
+
+// counted is what is counted for itself, and tally where.
+type (
+	counted struct{ tool, status string }
+	tally   struct {
+		calls telemetry.Counter
+		took  telemetry.Histogram
+	}
+)
 
 // NewMetrics makes them. known tells which tools have counts of their own; queue how many
 // calls have a slot, and how many wait for one.
@@ -29,9 +40,22 @@ func (m *Metrics) count(tool, status string, took time.Duration) {
 	if !m.known(tool) {
 		tool = ""
 	}
-	by := telemetry.Label{Name: "tool", Value: tool}
-	m.registry.Counter("mcp_calls_total", by, telemetry.Label{Name: "status", Value: status}).Inc()
-	m.registry.Histogram("mcp_call_duration_seconds", by).Observe(took)
+	t := m.tally(counted{tool, status})
+	t.calls.Inc()
+	t.took.Observe(took)
+}
+
+func (m *Metrics) tally(c counted) tally {
+	if t, ok := m.series.Load(c); ok {
+		return t.(tally)
+	}
+	by := telemetry.Label{Name: "tool", Value: c.tool}
+	t := tally{
+		m.registry.Counter("mcp_calls_total", by, telemetry.Label{Name: "status", Value: c.status}),
+		m.registry.Histogram("mcp_call_duration_seconds", by),
+	}
+	m.series.Store(c, t)
+	return t
 }
 
 // write writes all metrics, those of the servers among them.
