@@ -78,3 +78,18 @@ func TestADiffShowsWhatIsHidden(t *testing.T) {
 		t.Error("a text differs from itself")
 	}
 }
+
+// A text that writes out what another one hides is another text.
+func TestADiffTellsWhatIsHiddenFromWhatIsWrittenOut(t *testing.T) {
+	got := Diff("x", Text{Name: "x", Description: `say \u202e`}, Text{Name: "x", Description: "say \u202e"})
+	if !strings.Contains(got, `-description: "say \\u202e"`) || !strings.Contains(got, `+description: "say \u202e"`) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestADiffIsBounded(t *testing.T) {
+	long := Text{Name: "x", Description: strings.Repeat("long \u202e ", 1<<16)}
+	if got := Diff("x", before, long); len(got) > maxShown+100 || !strings.Contains(got, " bytes more\n") {
+		t.Errorf("%d bytes", len(got))
+	}
+}
