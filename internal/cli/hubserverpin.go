@@ -282,16 +282,28 @@ func (a *approval) approve(all []pinData) error {
 	return a.finishServers()
 }
 
-// summaryOf says how many tools of each server are approved.
+// summaryOf says how many tools of each server are approved, and how many are held to nothing
+// any more.
 func summaryOf(meant []pinData) (done []string) {
-	for len(meant) > 0 {
-		server := meant[0].Server
-		n := slices.IndexFunc(meant, func(d pinData) bool { return d.Server != server })
-		if n < 0 {
-			n = len(meant)
+	var servers []string
+	approved, gone := map[string]int{}, map[string]int{}
+	for _, d := range meant {
+		if !slices.Contains(servers, d.Server) {
+			servers = append(servers, d.Server)
 		}
-		done = append(done, "approved "+plural(n, "tool")+" of "+server)
-		meant = meant[n:]
+		if d.State == pinGone {
+			gone[d.Server]++
+		} else {
+			approved[d.Server]++
+		}
+	}
+	for _, server := range servers {
+		if n := approved[server]; n > 0 {
+			done = append(done, "approved "+plural(n, "tool")+" of "+server)
+		}
+		if n := gone[server]; n > 0 {
+			done = append(done, "unpinned "+plural(n, "tool")+" that "+server+" does not have")
+		}
 	}
 	return done
 }
