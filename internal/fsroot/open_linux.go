@@ -65,14 +65,19 @@ func settle(err error, walk func(root int, name string, l links) (int, error), r
 }
 
 func openat2(root int, name string, flags uint64, l links) (int, error) {
-	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
-	if l == refused {
-		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
-	}
+	how := howTo(flags, l, 0)
 	for {
 		fd, err := unix.Openat2(root, name, &how)
 		if err != unix.EINTR {
 			return fd, err
 		}
 	}
+}
+
+func howTo(flags uint64, l links, resolve uint64) unix.OpenHow {
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | resolve}
+	if l == refused {
+		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
+	}
+	return how
 }

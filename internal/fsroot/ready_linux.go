@@ -1,6 +1,63 @@
 package fsroot
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"github.com/durward/durward"
+	"golang.org/x/sys/unix"
+)
+
+// resolveCached has the kernel find only what it remembers. Before Linux 5.12 it finds
+// nothing so.
+const resolveCached = 0x20
+
+// An Openat2 is openat2(2) for what the kernel remembers: it gives an error where it would have
+// to wait for a file system.
+type Openat2 func(dir int, name string, how unix.OpenHow) (int, error)
+
+// ReadyFile is OpenFile for a file of which nothing has to be waited for; open opens it. What
+// mounts does not say to be on this machine's own storage is no such file. If it reports
+// false, OpenFile is to say what there is.
+func (r *Root) ReadyFile(name string, rules Rules, mounts *MountTable, open Openat2) (f *File, ok bool) {
+	fd, err := r.lead(name, links(rules.NoLinks), func(root int, name string, l links) (int, error) {
+		if err := peekReady(root, name, l, mounts); err != nil {
+			return -1, err
+		}
+		return open(root, name, howTo(readFlags, l, resolveCached))
+	})
+	if err != nil {
+		return nil, false
+	}
+	info, err := judgeFile(fd, rules)
+	if err != nil {
+		unix.Close(fd)
+		return nil, false
+	}
+	return &File{File: os.NewFile(uintptr(fd), name), Info: info}, true
+}
+
+// peekReady refuses what is no regular file, and what is not on storage of this machine. It
+// asks no file system.
+func peekReady(root int, name string, l links, mounts *MountTable) error {
+	how := howTo(unix.O_PATH|unix.O_CLOEXEC, l, resolveCached)
+	fd, err := unix.Openat2(root, name, &how)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var x unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &x); err != nil {
+		return err
+	}
+	if x.Mode&unix.S_IFMT != unix.S_IFREG {
+		return refusal(durward.NotRegularFile)
+	}
+	m, err := mounts.under(fd)
+	if err == nil && m.class() != local {
+		err = refusal(durward.NetworkFS)
+	}
+	return err
+}
 
 // ReadReady reads at a place of the file what the kernel has in memory, and waits for no file
 // system. It reports whether that fills p; if not, p may hold anything.

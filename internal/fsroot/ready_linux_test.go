@@ -1,6 +1,13 @@
 package fsroot
 
-import "testing"
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
 
 // What is read without waiting is what is there, and never a part of what was asked for.
 func TestReadReady(t *testing.T) {
@@ -24,5 +31,48 @@ func TestReadReady(t *testing.T) {
 	must(t, f.Close())
 	if f.ReadReady(make([]byte, 5), 0) {
 		t.Error("a closed file is read")
+	}
+}
+
+// A file that is opened without waiting is what OpenFile gives; what is none, or is not known to
+// be on this machine, is left to it.
+func TestReadyFile(t *testing.T) {
+	tr := newTree(t)
+	r := open(t, tr.root, systemOpener())
+	openat2 := func(dir int, name string, how unix.OpenHow) (int, error) { return unix.Openat2(dir, name, &how) }
+	var mounts MountTable
+	defer mounts.Close()
+	must(t, os.Symlink("a.txt", tr.root+"/to-a"))
+	must(t, unix.Mkfifo(tr.root+"/pipe", 0o600))
+	for _, c := range []struct {
+		name  string
+		rules Rules
+		want  bool
+	}{
+		{"a.txt", Rules{}, true},
+		{"to-a", Rules{}, true},
+		{"to-a", Rules{NoLinks: true}, false},
+		{"a.txt", Rules{MaxBytes: 1}, false},
+		{"pipe", Rules{}, false},
+		{".", Rules{}, false},
+		{"missing", Rules{}, false},
+		{"../" + filepath.Base(tr.root) + "/a.txt", Rules{}, false},
+	} {
+		f, ok := r.ReadyFile(c.name, c.rules, &mounts, openat2)
+		if ok != c.want {
+			t.Errorf("%s under %+v: %t", c.name, c.rules, ok)
+		}
+		if !ok {
+			continue
+		}
+		text, err := io.ReadAll(f)
+		if err != nil || string(text) != "hello" || f.Info.Size != 5 {
+			t.Errorf("%s holds %q of %d bytes: %v", c.name, text, f.Info.Size, err)
+		}
+		must(t, f.Close())
+	}
+	if f, ok := r.ReadyFile("a.txt", Rules{}, MountsIn("36 35 0:17 / / rw - nfs server:/ rw\n"), openat2); ok {
+		t.Error("a file of another machine is not waited for")
+		f.Close()
 	}
 }

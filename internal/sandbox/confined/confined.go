@@ -97,8 +97,14 @@ func (k *Keeper) free(g durward.Grant) (*Access, error) {
 // guarantees it has those about files alone. It may be kept, and is not to be changed.
 func (a *Access) Report() durward.Report { return a.report }
 
-// OpenFile is [fsroot.Root.OpenFile] under the grant.
+// OpenFile is [fsroot.Root.OpenFile] under the grant. Where nothing has to be waited for it
+// is done by the caller's thread, with no more rights than one that is held to the grant.
 func (a *Access) OpenFile(ctx context.Context, root *fsroot.Root, name string, rules fsroot.Rules) (*fsroot.File, error) {
+	if ctx.Err() == nil && a.terms != nil {
+		if f, ok := a.keeper.ready(a.terms, root, name, rules); ok {
+			return f, nil
+		}
+	}
 	return open(ctx, a, "file.open", root, rules, func(r fsroot.Rules) (*fsroot.File, error) { return root.OpenFile(name, r) })
 }
 

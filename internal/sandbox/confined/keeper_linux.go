@@ -101,6 +101,26 @@ func (k *Keeper) hand(t *terms, f, otherwise func()) bool {
 	return begun
 }
 
+// ready opens a file by itself, with the rights of a thread that rests, where the rules hold all
+// there is to hold and nothing has to be waited for, nobody who is to admit it included: no
+// thread is woken for it then. If it reports false, the file is still to be opened.
+func (k *Keeper) ready(t *terms, root *fsroot.Root, name string, rules fsroot.Rules) (*fsroot.File, bool) {
+	if t.judged(reading) || rules.Admit != nil || k.begin("file.open") != nil {
+		return nil, false
+	}
+	defer k.end()
+	p := k.pool(t)
+	thread, ok := p.takeRested()
+	if !ok {
+		return nil, false
+	}
+	defer p.give(thread)
+	if !thread.Current() {
+		return nil, false // who takes it next ends it
+	}
+	return root.ReadyFile(name, rules, &k.mounts, thread.Openat2)
+}
+
 // pool finds the threads of the terms, or a place for them.
 func (k *Keeper) pool(t *terms) *pool {
 	k.shelf.Lock()

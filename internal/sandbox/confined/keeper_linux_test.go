@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/fsroot"
+	"github.com/durward/durward/internal/sandbox/uring"
 )
 
 // busy keeps threads of an access busy with writes until release is called, which gives
@@ -263,4 +267,45 @@ func TestAPanic(t *testing.T) {
 		}()
 	}
 	must(t, write(t.Context(), a, r, "file"))
+}
+
+// A file of which nothing has to be waited for is opened with the rights of a thread, and by
+// the caller: what the rules do not give stays closed, and there is always one to say so.
+func TestReady(t *testing.T) {
+	w := newWorld(t)
+	k := newKeeper(t)
+	a, err := k.Under(w.grant())
+	must(t, err)
+	root := rootAt(t, w.top)
+	ready := func(name string) (string, bool) {
+		f, ok := k.ready(a.terms, root, name, fsroot.Rules{})
+		if !ok {
+			return "", false
+		}
+		defer f.Close()
+		text, err := io.ReadAll(f)
+		must(t, err)
+		return string(text), true
+	}
+	if _, ok := ready("work/file"); ok {
+		t.Error("a file is opened before there is a thread")
+	}
+	_, err = readOnce(t.Context(), a, root, "work/file")
+	must(t, err)
+	_, none := uring.Open()
+	if text, ok := ready("work/file"); ok != (none == nil) || ok && text != harmless {
+		t.Errorf("of a file that is given: %q, %t; rings: %v", text, ok, none)
+	}
+	must(t, os.Symlink(w.outside+"/secret", w.work+"/link"))
+	must(t, unix.Mkfifo(w.work+"/fifo", 0o600))
+	for _, name := range []string{"outside/secret", "work/link", "work/../outside/secret", "work/fifo", "work/sub", "work/missing"} {
+		if text, ok := ready(name); ok {
+			t.Errorf("%s is opened: %q", name, text)
+		}
+	}
+	must(t, os.Rename(w.work, w.top+"/moved"))
+	must(t, os.Mkdir(w.work, 0o755))
+	if _, ok := ready("moved/file"); ok {
+		t.Error("what the rules were made for is opened where the grant does not give it any more")
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/fsroot"
 )
 
 // A Keeper has no threads here: this system confines whole processes or nothing.
@@ -38,3 +39,8 @@ func (*Keeper) do(context.Context, string, *terms, access, func(admission) error
 
 // hand is never called.
 func (*Keeper) hand(*terms, func(), func()) bool { return false }
+
+// ready is never called.
+func (*Keeper) ready(*terms, *fsroot.Root, string, fsroot.Rules) (*fsroot.File, bool) {
+	return nil, false
+}

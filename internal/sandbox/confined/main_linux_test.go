@@ -116,8 +116,18 @@ func rootAt(t *testing.T, dir string) *fsroot.Root {
 	return r
 }
 
-// read reads a path by a root.
+// read reads a path by a root, in each of the ways that a file is opened: a first operation
+// leaves a thread behind, whose rights the next one may borrow. They are to come to the same.
 func read(ctx context.Context, a *Access, r *fsroot.Root, name string) (string, error) {
+	text, err := readOnce(ctx, a, r, name)
+	again, errAgain := readOnce(ctx, a, r, name)
+	if again != text || durward.ReasonOf(err) != durward.ReasonOf(errAgain) {
+		err = fmt.Errorf("once it gives %q and %v, and then %q and %v", text, err, again, errAgain)
+	}
+	return text, err
+}
+
+func readOnce(ctx context.Context, a *Access, r *fsroot.Root, name string) (string, error) {
 	f, err := a.OpenFile(ctx, r, name, fsroot.Rules{})
 	if err != nil {
 		return "", err

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward/internal/sandbox/uring"
 )
 
 // A Thread runs functions, one after the other, on an operating system thread that is
@@ -35,6 +37,8 @@ type Thread struct {
 	stop  chan struct{}
 	end   sync.Once
 	gone  chan struct{} // closed when nothing more is run
+	// ring has the rights of the thread. It is nil where there are no rings.
+	ring *uring.Ring
 }
 
 // A job is a function and what became of it.
@@ -96,10 +100,15 @@ func onOwnThread(f func()) {
 func (t *Thread) serve(ready chan<- error) {
 	defer close(t.gone)
 	err := t.rules.Restrict()
-	ready <- err
 	if err != nil {
+		ready <- err
 		return
 	}
+	if ring, err := uring.Open(); err == nil {
+		t.ring = ring
+		defer ring.Close()
+	}
+	ready <- nil
 	for {
 		select {
 		case j := <-t.jobs:
@@ -158,6 +167,16 @@ func (t *Thread) Begin(f func()) bool {
 	case <-t.gone:
 		return false
 	}
+}
+
+// Openat2 is openat2(2) as the thread would do it, but done by the caller, and only where no
+// file system has to be waited for. An error may say no more than that: EBADF that the thread
+// has ended, and ENOSYS that here no thread can lend its rights.
+func (t *Thread) Openat2(dir int, name string, how unix.OpenHow) (int, error) {
+	if t.ring == nil {
+		return -1, unix.ENOSYS
+	}
+	return t.ring.Openat2(dir, name, how)
 }
 
 func (t *Thread) do(f func() error) error { return t.Do(context.Background(), f) }

@@ -1,6 +1,7 @@
 package landlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward/internal/sandbox/uring"
 )
 
 func openedThread(t *testing.T, r Rules) *Thread {
@@ -328,4 +331,43 @@ func TestAThreadIsForFiles(t *testing.T) {
 	}
 	must(t, thread.Do(t.Context(), func() error { return listen("tcp", "127.0.0.1:0") }))
 	must(t, thread.Do(t.Context(), func() error { return unix.Tgkill(unix.Getpid(), unix.Getpid(), 0) }))
+}
+
+// A thread lends its rights to who opens something, on any thread, and no more than those.
+func TestAThreadLendsItsRights(t *testing.T) {
+	w := newWorld(t)
+	thread := openedThread(t, Rules{Paths: []Rule{{Path: w.Inside, Rights: Read}}})
+	dir, err := unix.Open(w.Top, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	must(t, err)
+	defer unix.Close(dir)
+	must(t, os.WriteFile(w.Inside+"/lent", nil, 0o600))
+	must(t, os.Symlink(w.Outside+"/secret", w.Inside+"/astray"))
+	none := error(unix.ENOSYS)
+	if ring, err := uring.Open(); err == nil {
+		none = nil
+		must(t, ring.Close())
+	}
+	inside, outside := filepath.Base(w.Inside), filepath.Base(w.Outside)
+	for name, given := range map[string]bool{
+		inside + "/lent": true, outside + "/secret": false, inside + "/astray": false,
+		inside + "/../" + outside + "/secret": false, w.Outside + "/secret": false,
+	} {
+		how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC}
+		fd, err := thread.Openat2(dir, name, how)
+		if err == nil {
+			must(t, unix.Close(fd))
+		}
+		if (err == nil) != (given && none == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+		fd, err = unix.Openat2(dir, name, &how)
+		if err != nil {
+			t.Errorf("whoever asks is held, too: %s: %v", name, err)
+		}
+		unix.Close(fd)
+	}
+	must(t, thread.Close())
+	if _, err := thread.Openat2(dir, inside+"/lent", unix.OpenHow{}); err != cmp.Or(none, error(unix.EBADF)) {
+		t.Errorf("a thread that has ended: %v", err)
+	}
 }

@@ -1,0 +1,122 @@
+package uring
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+var readOnly = unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC}
+
+// The kernel knows these by their size.
+func TestSizes(t *testing.T) {
+	for what, is := range map[string][2]uintptr{
+		"params": {unsafe.Sizeof(params{}), 120}, "request": {unsafe.Sizeof(request{}), 64}, "answer": {unsafe.Sizeof(answer{}), 16},
+	} {
+		if is[0] != is[1] {
+			t.Errorf("%s has %d bytes, want %d", what, is[0], is[1])
+		}
+	}
+}
+
+// ring gives a ring, or ends the test where the kernel gives none: it is then the one who says
+// so that is looked at.
+func ring(t *testing.T) *Ring {
+	t.Helper()
+	r, err := Open()
+	if err != nil {
+		if err != unix.ENOSYS && err != unix.EPERM {
+			t.Fatalf("there is no ring: %v", err)
+		}
+		t.Skip("the kernel, or a filter around us, gives nobody a ring")
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func TestOpenat2(t *testing.T) {
+	r := ring(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/file", []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	for _, name := range []string{"missing", "file/beneath", "", strings.Repeat("x", unix.PathMax), strings.Repeat("x", 256)} {
+		if fd, err := r.Openat2(at, name, readOnly); err == nil {
+			t.Errorf("%.20q is opened: %d", name, fd)
+		}
+	}
+	if fd, err := r.Openat2(at, "../"+filepath.Base(dir)+"/file", unix.OpenHow{Resolve: unix.RESOLVE_BENEATH}); err == nil {
+		t.Errorf("it leads out of a directory: %d", fd)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 500 {
+				fd, err := r.Openat2(at, "file", readOnly)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				f := os.NewFile(uintptr(fd), "file")
+				if text, err := io.ReadAll(f); err != nil || string(text) != "text" {
+					t.Errorf("it holds %q: %v", text, err)
+				}
+				f.Close()
+			}
+		})
+	}
+	all.Wait()
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Openat2(at, "file", readOnly); err != unix.EBADF {
+		t.Errorf("of a ring that is closed: %v", err)
+	}
+}
+
+// Whoever asks has the rights of the thread that made the ring, also when that has ended.
+func TestTheRightsAreThoseOfTheMaker(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("who is not root has no rights to give up by a thread")
+	}
+	file := t.TempDir() + "/file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own := ring(t)
+	fd, err := own.Openat2(unix.AT_FDCWD, file, readOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fd)
+	made := make(chan *Ring)
+	go func() {
+		runtime.LockOSThread() // and so it ends with us
+		unix.RawSyscall(unix.SYS_SETFSUID, 65534, 0, 0)
+		r, err := Open()
+		if err != nil {
+			t.Error(err)
+		}
+		made <- r
+	}()
+	r := <-made
+	defer r.Close()
+	if _, err := r.Openat2(unix.AT_FDCWD, file, readOnly); err == nil {
+		t.Error("a file of root is opened for somebody else")
+	}
+	if _, err := os.ReadFile(file); err != nil {
+		t.Error(err)
+	}
+}
