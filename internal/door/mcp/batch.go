@@ -54,9 +54,9 @@ func (s *session) carryOutBatch(b *batch, room *part) {
 			b.answers[i] = t.message(t.reply)
 			continue
 		}
-		place := s.place(t.reply.call.inv)
+		t.place = s.place(t.reply.call.inv)
 		open.Go(func() {
-			b.answers[i] = s.carryOut(t, place, func(answer jsonrpc.Message) jsonrpc.Message { return b.keep(t, answer) })
+			b.answers[i] = s.carryOut(t, func(answer jsonrpc.Message) jsonrpc.Message { return b.keep(t, answer) })
 		})
 	}
 	open.Wait()

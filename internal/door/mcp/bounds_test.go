@@ -150,7 +150,7 @@ func TestLargeRequestsThatAreTooMany(t *testing.T) {
 	if err := o.check(); err != nil {
 		t.Fatal(err)
 	}
-	s := newSession(o)
+	s := newSession(o, io.Discard)
 	admit := func() task {
 		t := task{reply: s.direct(request{Message: jsonrpc.Message{Method: string(fsWrite)}, surface: surface()})}
 		s.admit(&t, jsonrpc.MaxLineBytes)

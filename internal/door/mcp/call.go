@@ -33,6 +33,9 @@ type pending struct {
 	answer func(r durward.Result, err error) reply
 }
 
+// short reports whether a call is over soon, as a rule.
+func (inv invocation) short() bool { return inv.call.Tool == fsRead || inv.call.Tool == fsList }
+
 // isDirect reports whether a method is a tool itself.
 func isDirect(method string) bool {
 	switch durward.ToolID(method) {

@@ -34,12 +34,12 @@ func (s *session) admit(t *task, bytes int) {
 
 // carryOut carries out the call of a task and makes its answer, one answer at a time. The
 // call has its place until keep comes back with what is to be sent.
-func (s *session) carryOut(t task, place *part, keep func(answer jsonrpc.Message) jsonrpc.Message) jsonrpc.Message {
+func (s *session) carryOut(t task, keep func(answer jsonrpc.Message) jsonrpc.Message) jsonrpc.Message {
 	defer t.taken.free()
-	defer place.free()
+	defer t.place.free()
 	c := t.reply.call
 	defer c.inv.leave()
-	result, err := s.perform(t.ctx, c, place)
+	result, err := s.perform(t.ctx, c, t.place)
 	if t.request.Kind == jsonrpc.Notification {
 		return jsonrpc.Message{}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"runtime"
 	"time"
 
 	"github.com/durward/durward"
@@ -33,15 +32,18 @@ func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	s := newSession(o)
+	s := newSession(o, out)
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		s.write(jsonrpc.NewWriter(out))
+		s.write()
 	}()
-	s.running.Go(func() { s.loop(calls, in) })
+	lines := jsonrpc.NewReader(in, 0)
+	s.running.Go(s.follow)
+	s.running.Go(func() { s.relay.watch(s.stop, func() { go s.read(calls, lines) }) })
+	go s.read(calls, lines)
 	hurry := ctx.Done()
 	select {
 	case <-ctx.Done():
@@ -58,7 +60,8 @@ func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 // ErrStuck. When hurry comes the calls have no more time to end by themselves.
 func (s *session) finish(cancel context.CancelCauseFunc, hurry <-chan struct{}) error {
 	defer close(s.over)
-	close(s.stop)
+	s.takeNoMore()
+	s.running.Go(s.unsubscribeAll)
 	idle := make(chan struct{})
 	go func() {
 		defer close(idle)
@@ -86,69 +89,4 @@ func wait(one, other, another <-chan struct{}, most time.Duration) bool {
 	case <-timer.C:
 	}
 	return false
-}
-
-// loop takes lines and changes one after the other. Everything that lasts goes on beside
-// it.
-func (s *session) loop(calls context.Context, in io.Reader) {
-	defer close(s.ended)
-	defer s.unsubscribeAll()
-	lines := make(chan line)
-	go read(jsonrpc.NewReader(in, 0), lines, s.stop)
-	for {
-		select {
-		case <-s.stop:
-			return
-		case _, ok := <-s.Changed:
-			s.changed(ok)
-		case l := <-lines:
-			if err := s.line(calls, l); err != nil {
-				if !errors.Is(err, io.EOF) {
-					s.readErr = err
-				}
-				return
-			}
-		}
-	}
-}
-
-// A line is what one read gave.
-type line struct {
-	text []byte
-	err  error
-}
-
-// read hands on lines until the stream has ended or nobody takes them.
-func read(in *jsonrpc.Reader, lines chan<- line, stop <-chan struct{}) {
-	for {
-		text, err := in.ReadLine()
-		select {
-		case lines <- line{text, err}:
-		case <-stop:
-			return
-		}
-		if err != nil && err != jsonrpc.ErrTooLong {
-			return
-		}
-		// Whoever took the line goes on first, here: the next read keeps this processor for as
-		// long as the stream has nothing, and another one would have to be woken.
-		runtime.Gosched()
-	}
-}
-
-// line answers one line, or gives the error that ended the stream.
-func (s *session) line(calls context.Context, l line) error {
-	switch {
-	case l.err == jsonrpc.ErrTooLong:
-		s.send(jsonrpc.Message{}.Refuse(jsonrpc.ErrTooLong))
-	case l.err != nil:
-		return l.err
-	case s.version == batchVersion && jsonrpc.IsBatch(l.text):
-		s.batch(calls, l.text)
-	default:
-		if t, ok := s.take(calls, l.text, false); ok {
-			s.start(t)
-		}
-	}
-	return nil
 }

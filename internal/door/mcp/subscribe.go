@@ -60,6 +60,8 @@ func (s *session) unsubscribe(id jsonrpc.ID) {
 
 // unsubscribeAll answers all subscriptions: they are over.
 func (s *session) unsubscribeAll() {
+	s.loop.take()
+	defer s.loop.give()
 	for _, sub := range s.subscriptions {
 		t := task{request: sub.request.Message, reply: reply{result: struct {
 			mark
@@ -71,13 +73,10 @@ func (s *session) unsubscribeAll() {
 	}
 }
 
-// changed tells clients that their list of tools is another one, if it is. Without more
-// changes to come it is not asked again.
-func (s *session) changed(more bool) {
-	if !more {
-		s.Changed = nil
-		return
-	}
+// changed tells clients that their list of tools is another one, if it is.
+func (s *session) changed() {
+	s.loop.take()
+	defer s.loop.give()
 	tools := listed(s.Surface())
 	if bytes.Equal(tools, s.tools) {
 		return

@@ -31,8 +31,9 @@ type task struct {
 	ctx context.Context
 	// release ends the context of a request that is in flight; nil for another one.
 	release context.CancelFunc
-	// taken is what a call weighs among those that are not answered.
-	taken *part
+	// taken is what a call weighs among those that are not answered, and place its place
+	// among those that are carried out.
+	taken, place *part
 }
 
 // take reads one message and does what can be done at once. It gives no task for what is
@@ -67,22 +68,36 @@ func (s *session) requested(calls context.Context, r request) (t task, ok bool) 
 	return t, !t.reply.open
 }
 
-// start answers a task: at once, or beside the loop when its call is over.
-func (s *session) start(t task) {
+// start answers a task: at once, or beside when its call is over. A call that is short as a
+// rule and has nothing beside it, neither another one nor the next line, is given back to who
+// read it: nobody has to be woken for it.
+func (s *session) start(t task, more bool) (here *task) {
 	if t.reply.call == nil {
-		s.finishTask(t, t.message(t.reply), nil)
-		return
+		s.finishTask(t, t.message(t.reply))
+		return nil
 	}
-	place := s.place(t.reply.call.inv)
+	t.place = s.place(t.reply.call.inv)
+	if s.alone.Add(1) == 1 && !more && t.reply.call.inv.short() {
+		return &t
+	}
 	s.beside(func() {
-		var room *part
-		answer := s.carryOut(t, place, func(answer jsonrpc.Message) jsonrpc.Message {
-			room = s.answers.ask(sizeOf(answer))
-			s.await(room)
-			return answer
-		})
-		s.finishTask(t, answer, room)
+		defer s.alone.Add(-1)
+		if write, wanted := s.answer(t); wanted {
+			s.post(write)
+		}
 	})
+	return nil
+}
+
+// answer carries out the call of a task, and gives what writes the answer if it is wanted.
+func (s *session) answer(t task) (write func(*jsonrpc.Writer) error, wanted bool) {
+	var room *part
+	answer := s.carryOut(t, func(answer jsonrpc.Message) jsonrpc.Message {
+		room = s.answers.ask(sizeOf(answer))
+		s.await(room)
+		return answer
+	})
+	return s.finished(t, answer, room)
 }
 
 // beside does something beside the loop: who has done so before and waits does it, for what
@@ -113,16 +128,24 @@ func (s *session) work(rest func()) {
 	}
 }
 
-// finishTask sends the answer of a task, if it is wanted, and then gives its room back.
-func (s *session) finishTask(t task, answer jsonrpc.Message, room *part) {
+// finishTask sends the answer of a task, if it is wanted.
+func (s *session) finishTask(t task, answer jsonrpc.Message) {
+	if write, wanted := s.finished(t, answer, nil); wanted {
+		s.post(write)
+	}
+}
+
+// finished lets a task go, and gives what writes its answer if that is wanted. The room of the
+// answer is given back then.
+func (s *session) finished(t task, answer jsonrpc.Message, room *part) (write func(*jsonrpc.Writer) error, wanted bool) {
 	if !s.wanted(t) {
 		room.free()
-		return
+		return nil, false
 	}
-	s.post(func(w *jsonrpc.Writer) error {
+	return func(w *jsonrpc.Writer) error {
 		defer room.free()
 		return w.Send(answer)
-	})
+	}, true
 }
 
 // message is the answer that a reply makes.
