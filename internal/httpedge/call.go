@@ -16,24 +16,16 @@ const glance = 200 * time.Millisecond
 // is gone for good or the server ends. net/http's own context ends as soon as the
 // client ends its side, which a client may do that waits for its answer.
 //
-// The caller calls done when the handler has returned; it waits for what follow started.
-func (c *conn) follow(r *http.Request, ended <-chan struct{}) (call context.Context, done func()) {
+// The caller calls done when the handler has returned; nothing of it touches the connection then.
+func (c *conn) follow(r *http.Request, ended context.Context) (call context.Context, done func()) {
 	c.begin(r)
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
-	returned, stopped := make(chan struct{}), make(chan struct{})
+	w := &watch{conn: c, cancel: cancel}
 	var once sync.Once
-	watched := &watchedContext{inner, func() {
-		once.Do(func() {
-			go func() {
-				defer close(stopped)
-				c.watch(r.Context().Done(), ended, returned, cancel)
-			}()
-		})
-	}}
+	watched := &watchedContext{inner, func() { once.Do(func() { w.start(r.Context(), ended) }) }}
 	return watched, func() {
-		close(returned)
-		once.Do(func() { close(stopped) }) // nobody asked
-		<-stopped
+		once.Do(func() {}) // it begins no more
+		w.stop()
 		cancel(nil)
 	}
 }
@@ -55,26 +47,60 @@ func (c *watchedContext) Err() error {
 	return c.Context.Err()
 }
 
-// watch cancels when the client is gone or the server ended, and stops at returned. A
-// message on hint means that the client may be gone.
-func (c *conn) watch(hint, ended, returned <-chan struct{}, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(glance)
-	defer tick.Stop()
-	for {
-		select {
-		case <-returned:
-			return
-		case <-ended:
-			cancel(&durward.Error{Reason: durward.ShuttingDown, Op: op, Retry: true})
-			return
-		case <-hint:
-			hint = nil // it stays closed
-		case <-tick.C:
-		}
-		if c.gone() {
-			cancel(&durward.Error{Reason: durward.CallCancelled, Op: op})
-			return
-		}
+// A watch cancels a call when its client is gone or the server has ended. Between two looks
+// there is a timer and nothing that runs: a goroutine for each request, and the threads that are
+// woken for it, are a good part of what a short one takes.
+type watch struct {
+	conn   *conn
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex    // held while it looks
+	over   bool          // guarded by mu
+	next   *time.Timer   // guarded by mu; nil until it has begun
+	unhook []func() bool // guarded by mu
+}
+
+// start begins to look now and then, and whenever hint ends: the client may be gone then.
+func (w *watch) start(hint, ended context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next = time.AfterFunc(glance, w.look)
+	w.unhook = []func() bool{context.AfterFunc(hint, w.look), context.AfterFunc(ended, w.end)}
+}
+
+// stop returns when no look goes on, and none has any effect from then on.
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	if w.next == nil {
+		return
+	}
+	w.next.Stop()
+	for _, drop := range w.unhook {
+		drop()
+	}
+}
+
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.over:
+	case w.conn.gone():
+		w.over = true
+		w.cancel(&durward.Error{Reason: durward.CallCancelled, Op: op})
+	default:
+		w.next.Reset(glance)
+	}
+}
+
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.over = true
+		w.cancel(&durward.Error{Reason: durward.ShuttingDown, Op: op, Retry: true})
 	}
 }
 

@@ -102,10 +102,10 @@ type Server struct {
 	http    *http.Server
 	running gate
 
-	draining chan struct{} // closed when no further request is taken
-	ended    chan struct{} // closed when running requests are cancelled
+	draining chan struct{}   // closed when no further request is taken
+	ended    context.Context // ends when running requests are cancelled: they hook to its end
 	drain    func()
-	end      func()
+	end      context.CancelFunc
 	close    func() // closes killed
 	killed   chan struct{}
 }
@@ -115,10 +115,10 @@ func New(h http.Handler, o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
 		options: o, handler: h, running: newGate(),
-		draining: make(chan struct{}), ended: make(chan struct{}), killed: make(chan struct{}),
+		draining: make(chan struct{}), killed: make(chan struct{}),
 	}
 	s.drain = sync.OnceFunc(func() { close(s.draining) })
-	s.end = sync.OnceFunc(func() { close(s.ended) })
+	s.ended, s.end = context.WithCancel(context.Background())
 	s.close = sync.OnceFunc(func() { close(s.killed) })
 	s.http = &http.Server{
 		Handler:                      http.HandlerFunc(s.serve),
