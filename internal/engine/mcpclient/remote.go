@@ -113,9 +113,8 @@ func (m *remote) await(r *run) {
 	}
 }
 
-// bury ends the session and all requests.
+// bury ends all requests.
 func (m *remote) bury(r *run) (clean bool, err error) {
-	m.part()
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
@@ -129,9 +128,6 @@ func (m *remote) bury(r *run) (clean bool, err error) {
 }
 
 func (m *remote) free() error { return nil }
-
-// depart has nothing to wait for: sessions end with the run.
-func (m *remote) depart(*run) {}
 
 // agree has later messages say what was agreed on.
 func (m *remote) agree(g greeting) { m.agreed.Store(&g) }
@@ -222,13 +218,20 @@ func (m *remote) header(era string) http.Header {
 	return h
 }
 
-// part tells a server that the session is over.
-func (m *remote) part() {
-	if m.session.Load() == nil || errors.Is(m.why, errSession) {
+// depart tells a legacy server that the session is over, if it has one.
+func (m *remote) depart(*run) {
+	if m.session.Load() == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(m.all, partTime)
 	defer cancel()
+	go func() {
+		select {
+		case <-m.engine.hurry:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	answer, err := m.do(ctx, http.MethodDelete, m.header(legacy), nil)
 	if err == nil {
 		answer.Body.Close()
