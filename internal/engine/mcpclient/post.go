@@ -57,6 +57,8 @@ func (m *remote) post(ctx context.Context, message jsonrpc.Message, era string) 
 		stream, err = m.receive(message, answer)
 	}
 	switch {
+	case durward.ReasonOf(err) == durward.ServerStopped: // nothing was done, though the run ends by it
+		m.give(message, err)
 	case m.all.Err() != nil: // the end of the run tells why
 	case ctx.Err() != nil:
 		m.give(message, durward.Ended(ctx, op))
