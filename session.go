@@ -89,6 +89,9 @@ type ExitWatcher interface{ Exited(Exit) }
 type Asker interface {
 	// CanAsk reports whether questions of a kind can be put. It may be called at any time.
 	CanAsk(kind string) bool
+	// Answers reports whether the caller answers questions of a kind at all: those put to it, or
+	// those that it finds in the result of its call. It may be called at any time.
+	Answers(kind string) bool
 }
 
 // A ProgressReader is an [Events] that takes progress as a tool reports it, in the place of

@@ -32,9 +32,12 @@ func (l *listener) RawProgress(params json.RawMessage) { l.request.Progress(para
 
 // CanAsk reports whether a client takes requests of a method. One of the newer era takes none: it is
 // asked by a result.
-func (l *listener) CanAsk(method string) bool {
+func (l *listener) CanAsk(method string) bool { return !l.request.Modern && l.Answers(method) }
+
+// Answers reports whether a client has the capability that a method is of.
+func (l *listener) Answers(method string) bool {
 	capability, _, _ := strings.Cut(method, "/")
-	return !l.request.Modern && l.request.Can(capability)
+	return l.request.Can(capability)
 }
 
 // Ask has the client asked.

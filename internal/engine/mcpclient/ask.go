@@ -22,16 +22,25 @@ var offers = map[string]struct{ method, holds string }{
 }
 
 // capabilities adds what the server is offered to what all are.
-func (s *server) capabilities(all map[string]any) map[string]any {
-	for _, offer := range s.config.Offer {
+func capabilities(all map[string]any, offered []string) map[string]any {
+	for _, offer := range offered {
 		all[offer] = json.RawMessage(offers[offer].holds)
 	}
 	return all
 }
 
-// mayAsk reports whether a method is one that the server was offered.
-func (s *server) mayAsk(method string) bool {
-	return slices.ContainsFunc(s.config.Offer, func(offer string) bool { return offers[offer].method == method })
+// offered lists what a modern server is offered for one call: of what it may be, that which the
+// caller answers whom events are of.
+func (s *server) offered(events durward.Events) []string {
+	asker, picky := events.(durward.Asker)
+	return slices.DeleteFunc(slices.Clone(s.config.Offer), func(offer string) bool {
+		return events == nil || picky && !asker.Answers(offers[offer].method)
+	})
+}
+
+// mayAsk reports whether a method is one that was offered.
+func mayAsk(offered []string, method string) bool {
+	return slices.ContainsFunc(offered, func(offer string) bool { return offers[offer].method == method })
 }
 
 // canAsk reports whether a question can be put to the caller that events are of.

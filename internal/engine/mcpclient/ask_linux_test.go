@@ -19,6 +19,7 @@ import (
 type caller struct {
 	durward.Events
 	can    string // the methods that it can be asked
+	finds  string // the methods of the questions that it answers when it finds them in a result
 	answer func(ctx context.Context, kind string) (json.RawMessage, error)
 	asked  chan string
 	raw    chan string
@@ -32,6 +33,8 @@ func newCaller(can, answer string) *caller {
 }
 
 func (c *caller) CanAsk(kind string) bool { return strings.Contains(c.can, kind) }
+
+func (c *caller) Answers(kind string) bool { return c.CanAsk(kind) || strings.Contains(c.finds, kind) }
 
 func (c *caller) RawProgress(params json.RawMessage) { c.raw <- string(params) }
 
@@ -166,12 +169,17 @@ func TestRounds(t *testing.T) {
 		{"once", elicit, want(1, one), `{"content":[],"structuredContent":[{"q":{"n":2.0},"r":` + roots + `},"1"]}`},
 		{"often", elicit, want(15, one), `{"content":[],"structuredContent":[{"q":{"n":2.0},"r":` + roots + `},"15"]}`},
 		{"too often", elicit, want(16, one), "input_required "},
-		{"a caller who cannot", sample, want(1, one), `input_required {"resultType":"input_required","inputRequests":` + one + `,"requestState":"1"}`},
+		{"a caller who cannot", sample, want(1, one), "input_required "},
+		{"a caller who finds it", "", want(1, one), `input_required {"resultType":"input_required","inputRequests":` + one + `,"requestState":"1"}`},
 		{"not offered", elicit + sample, want(1, `{"q":{"method":"sampling/createMessage"}}`), "input_required "},
 		{"nonsense", elicit, want(1, `{"q":7}`), "input_required "},
 		{"nothing in particular", elicit, want(1, `{}`), `input_required {"resultType":"input_required","inputRequests":{},"requestState":"1"}`},
 	} {
-		r, err := h.open(t, patient(t), newCaller(tt.can, `{"n":2.0}`), "want", tt.arguments).Wait(patient(t))
+		c := newCaller(tt.can, `{"n":2.0}`)
+		if tt.can == "" {
+			c.finds = elicit
+		}
+		r, err := h.open(t, patient(t), c, "want", tt.arguments).Wait(patient(t))
 		got := string(r.Output)
 		if err != nil {
 			raw, _ := durward.DetailOf(err).Members["result"].(json.RawMessage)
@@ -187,20 +195,35 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// What a server is offered it is told of, and nothing else.
+// What a server is offered it is told of, and nothing else: a modern one with each call, as far as
+// its caller answers.
 func TestOffers(t *testing.T) {
-	for _, tt := range []struct{ offer, modern, legacy string }{
-		{"", `{}`, `{"roots":{}}`},
-		{"elicitation sampling", `{"elicitation":{"form":{}},"sampling":{}}`, `{"elicitation":{"form":{}},"roots":{},"sampling":{}}`},
+	const both = "elicitation sampling"
+	for _, tt := range []struct{ era, offer, can, finds, want string }{
+		{"modern", "", elicit, "", `{}`},
+		{"modern", both, elicit + sample, "", `{"elicitation":{"form":{}},"sampling":{}}`},
+		{"modern", both, "", elicit, `{"elicitation":{"form":{}}}`},
+		{"modern", both, sample, "", `{"sampling":{}}`},
+		{"modern", both, "", "", `{}`},
+		{"legacy", "", elicit, "", `{"roots":{}}`},
+		{"legacy", both, "", "", `{"elicitation":{"form":{}},"roots":{},"sampling":{}}`},
 	} {
-		for word, want := range map[string]string{"modern": tt.modern, "legacy": tt.legacy} {
-			h := started(t, offered(tt.offer, word))
-			if got := h.says(t, "capabilities", struct{}{}); got != want {
-				t.Errorf("%s, %q: it was told %s", word, tt.offer, got)
-			}
-			must(t, h.Close())
+		h := started(t, offered(tt.offer, tt.era))
+		c := newCaller(tt.can, "")
+		c.finds = tt.finds
+		r, err := h.open(t, patient(t), c, "capabilities", `{}`).Wait(patient(t))
+		must(t, err)
+		quoted, _ := json.Marshal(tt.want)
+		if !strings.Contains(string(r.Output), string(quoted)) {
+			t.Errorf("%+v: it was told %s", tt, r.Output)
 		}
+		must(t, h.Close())
 	}
+	h := started(t, offered(both, "modern"))
+	if got := h.says(t, "capabilities", struct{}{}); got != `{}` {
+		t.Errorf("with nobody to answer it was told %s", got)
+	}
+	must(t, h.Close())
 }
 
 // Who takes reports of progress as they are gets them so.

@@ -119,7 +119,7 @@ func (process *run) call(ctx context.Context, p *prepared, events durward.Events
 		defer s.slots.give()
 		return process.subscribe(ctx, p.target.Method, keyOf(p.input, "uri"))
 	}
-	q, _ := process.ask(ctx, p.method(), func(id int64) json.RawMessage { return process.callParams(id, p, events != nil) }, events)
+	q, _ := process.ask(ctx, p.method(), func(id int64) json.RawMessage { return process.callParams(id, p, events) }, events)
 	if q == nil {
 		s.slots.give()
 		if ctx.Err() != nil {
@@ -150,9 +150,9 @@ func (p *prepared) subscribes() bool {
 }
 
 // callParams takes what the caller gave as it is, and puts our own _meta to it.
-func (p *run) callParams(id int64, call *prepared, progress bool) json.RawMessage {
+func (p *run) callParams(id int64, call *prepared, events durward.Events) json.RawMessage {
 	token := int64(0)
-	if progress {
+	if events != nil {
 		token = id
 	}
 	text := []byte{'{'}
@@ -174,7 +174,7 @@ func (p *run) callParams(id int64, call *prepared, progress bool) json.RawMessag
 		member(name)
 		text = append(text, value...)
 	}
-	if meta := p.meta(p.greeting.era, token); meta != nil {
+	if meta := p.meta(p.greeting.era, token, p.offered(events)); meta != nil {
 		of, _ := json.Marshal(meta) // plain values are never refused
 		member("_meta")
 		text = append(text, of...)

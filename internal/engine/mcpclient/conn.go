@@ -331,7 +331,7 @@ func (c *conn) answer(m jsonrpc.Message) {
 		c.reply(m.Answer(json.RawMessage(`{}`)))
 	case m.Method == rootsList && c.of.rooted():
 		c.reply(m.Answer(c.of.engine.roots()))
-	case c.of.mayAsk(m.Method):
+	case mayAsk(c.of.config.Offer, m.Method):
 		c.forwards(m)
 	default:
 		c.reply(m.Refuse(&jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "this client has no such method"}))

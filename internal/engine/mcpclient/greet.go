@@ -153,7 +153,7 @@ func (t *talk) discover() (err error) {
 
 func (t *talk) initialize() (err error) {
 	params, _ := json.Marshal(map[string]any{ // strings are never refused
-		"protocolVersion": legacyVersion, "capabilities": t.capabilities(t.own()), "clientInfo": t.engine.clientInfo(),
+		"protocolVersion": legacyVersion, "capabilities": capabilities(t.own(), t.config.Offer), "clientInfo": t.engine.clientInfo(),
 	})
 	t.initialized, err = t.question("initialize", params)
 	return err
@@ -287,11 +287,11 @@ const metaPrefix = "io.modelcontextprotocol/"
 
 // meta is what each request to a modern server holds, and for a call whose progress is wanted
 // the token to report it under. It is nil where there is nothing to say.
-func (p *run) meta(era string, token int64) map[string]any {
+func (p *run) meta(era string, token int64, offered []string) map[string]any {
 	m := map[string]any{}
 	if era == modern {
 		m[metaPrefix+"protocolVersion"] = modernVersion
-		m[metaPrefix+"clientCapabilities"] = p.capabilities(map[string]any{})
+		m[metaPrefix+"clientCapabilities"] = capabilities(map[string]any{}, offered)
 		m[metaPrefix+"clientInfo"] = p.engine.clientInfo()
 		if level := p.engine.level.Load(); level != nil {
 			m[metaPrefix+"logLevel"] = *level
@@ -308,6 +308,6 @@ func (p *run) meta(era string, token int64) map[string]any {
 
 // modernParams are those of a request to a modern server that says nothing but what it must.
 func (p *run) modernParams() json.RawMessage {
-	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0)}) // plain values are never refused
+	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0, p.config.Offer)}) // plain values are never refused
 	return params
 }

@@ -51,7 +51,7 @@ type demand struct {
 
 // demands lists what is wanted, and reports whether the server was offered all of it. Where it may
 // work it can always ask.
-func (p *run) demands(w *want) (list []demand, offered bool) {
+func (p *run) demands(w *want, answered []string) (list []demand, offered bool) {
 	if len(w.requests) == 0 || w.requests[0] != '{' {
 		return nil, w.requests == nil
 	}
@@ -67,7 +67,7 @@ func (p *run) demands(w *want) (list []demand, offered bool) {
 				}
 			}
 		}
-		if list = append(list, one); len(list) > mostAsks || !p.mayAsk(one.method) && (one.method != rootsList || !p.rooted()) {
+		if list = append(list, one); len(list) > mostAsks || !mayAsk(answered, one.method) && (one.method != rootsList || !p.rooted()) {
 			return nil, false
 		}
 	}
@@ -77,7 +77,7 @@ func (p *run) demands(w *want) (list []demand, offered bool) {
 // bring asks the caller for all that is wanted, one after the other, and gives what the next round
 // has beside the call. The error is that of the call.
 func (p *run) bring(ctx context.Context, events durward.Events, w *want) (json.RawMessage, error) {
-	list, offered := p.demands(w)
+	list, offered := p.demands(w, p.offered(events))
 	if !offered {
 		return nil, inputRequired(nil)
 	}

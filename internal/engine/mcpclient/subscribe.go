@@ -81,7 +81,7 @@ func (p *run) listen(ctx context.Context) error {
 	if len(wanted) == 0 && p.heard == nil {
 		return nil
 	}
-	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0), "notifications": wanted}) // strings are never refused
+	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0, p.config.Offer), "notifications": wanted}) // strings are never refused
 	q, _ := p.ask(ctx, listening, func(int64) json.RawMessage { return params }, nil)
 	switch {
 	case q != nil:
