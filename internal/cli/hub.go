@@ -49,8 +49,8 @@ func (p *program) hubCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hub [FLAG…]",
 		Short: "start MCP servers, and offer the tools of all of them behind one address",
-		Long: `Starts the servers of a configuration (MCP_CONFIG_PATH, default config/mcp_servers.json; --config), keeps them running, and serves GET /tools,
-POST /execute, GET /health, /ready and /metrics, and POST /servers/NAME/restart. Arguments that name files have to name
+		Long: `Starts the servers of a configuration (MCP_CONFIG_PATH, default config/mcp_servers.json; --config), keeps them running, and serves clients of MCP at
+/mcp, or with --stdio on standard input and output, and others by GET /tools, POST /execute, GET /health, /ready and /metrics, and POST /servers/NAME/restart. Arguments that name files have to name
 them in the sandbox directory (SANDBOX_DIRECTORY, default /workspace). PORT, HOST, LOG_LEVEL, DEFAULT_TIMEOUT, MAX_TIMEOUT,
 MAX_CONCURRENT_EXECUTIONS and MAX_OUTPUT_BYTES are read, too; flags win. SIGTERM lets calls end within 5 s and then ends the
 servers, with all that they have started; a second one does not wait. With GATEWAY_TOKEN_FILE callers have to show the
@@ -281,7 +281,7 @@ func (h *hubServer) door() hub.Options {
 		Timeout: func(tool durward.ToolID, asked time.Duration) time.Duration {
 			return h.policy.Timeout(h.serverOf(tool), asked)
 		},
-		Metrics: h.metrics, MCP: h.mcp,
+		Metrics: h.metrics, MCP: h.mcp, Operates: h.allowsAll,
 	}
 	if h.config.Missing {
 		o.Missing = "there is no " + filepath.Base(h.config.File)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/httpedge"
+	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/jsonx"
 )
 
@@ -100,6 +101,9 @@ func (d *door) execute(w http.ResponseWriter, r *http.Request) error {
 		Door: Name, Surface: "http", Caller: httpedge.CallerOf(r.Context()), Trace: httpedge.TraceOf(r), ClientID: o.id,
 		Tool: durward.ToolID(o.tool), Input: o.arguments, Fresh: o.fresh, Arrived: began,
 	}
+	if isRequest(c.Tool) {
+		return &durward.Error{Reason: durward.ToolNotFound, Op: "execute", Err: errors.New("this is no tool")}
+	}
 	timeout := d.Timeout(durward.ToolID(o.tool), o.timeout)
 	c.Ask.Limits.Wall, c.Deadline = timeout, began.Add(timeout)
 	result, err := d.Runtime.Do(r.Context(), c)
@@ -111,6 +115,13 @@ func (d *door) execute(w http.ResponseWriter, r *http.Request) error {
 	d.Metrics.count(o.tool, a.status, time.Since(began))
 	a.write(w, time.Since(began))
 	return nil
+}
+
+// isRequest reports whether an id is that of a request which clients of MCP make, and of no tool.
+func isRequest(id durward.ToolID) bool {
+	_, _, request := hubconfig.OfRequest(id)
+	_, prompt := hubconfig.OfPrompt(id)
+	return request || prompt
 }
 
 // An answer is what an order came to, where its server was asked.

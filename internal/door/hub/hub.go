@@ -67,6 +67,9 @@ type Options struct {
 	Restart func(ctx context.Context, server string) error
 	// Stderr gives the last of what a server printed to its standard error.
 	Stderr func(server string) []byte
+	// Operates reports whether a caller may see the metrics, the logs and the details of servers,
+	// and start them anew.
+	Operates func(durward.Caller) bool
 	// Timeout gives what a call of a tool gets that asks for so much; zero asks for nothing.
 	Timeout func(tool durward.ToolID, asked time.Duration) time.Duration
 	Metrics *Metrics
@@ -86,7 +89,7 @@ type door struct {
 
 // New makes the handler of a hub. It is to be served at the root of a server.
 func New(o Options) (http.Handler, error) {
-	if o.Runtime == nil || o.Tools == nil || o.Servers == nil || o.Restart == nil || o.Stderr == nil || o.Timeout == nil || o.Metrics == nil || o.MCP == nil {
+	if o.Runtime == nil || o.Tools == nil || o.Servers == nil || o.Restart == nil || o.Stderr == nil || o.Timeout == nil || o.Metrics == nil || o.MCP == nil || o.Operates == nil {
 		return nil, errors.New("hub: a part is missing")
 	}
 	if o.Logger == nil {
@@ -143,20 +146,33 @@ func (d *door) route(w http.ResponseWriter, r *http.Request) error {
 		{pathExecute, http.MethodPost, d.execute},
 		{pathHealth, http.MethodGet, d.showHealth},
 		{pathReady, http.MethodGet, d.showReady},
-		{pathMetrics, http.MethodGet, d.showMetrics},
 	} {
 		if path == page.path {
 			return serve(w, r, page.method, page.serve)
 		}
 	}
-	if name, ok := strings.CutPrefix(path, pathServers); ok {
-		if name, ok := strings.CutSuffix(name, restart); ok {
-			return serve(w, r, http.MethodPost, func(w http.ResponseWriter, r *http.Request) error { return d.restart(w, r, name) })
-		}
-		if name, ok := strings.CutSuffix(name, logs); ok {
-			return serve(w, r, http.MethodGet, func(w http.ResponseWriter, _ *http.Request) error { return d.showLogs(w, name) })
-		}
+	if d.Operates(httpedge.CallerOf(r.Context())) {
+		return d.operate(w, r, path)
 	}
+	return nothing()
+}
+
+// operate answers what is for those who operate the hub. For all others there is nothing.
+func (d *door) operate(w http.ResponseWriter, r *http.Request, path string) error {
+	if path == pathMetrics {
+		return serve(w, r, http.MethodGet, d.showMetrics)
+	}
+	of, ok := strings.CutPrefix(path, pathServers)
+	if name, is := strings.CutSuffix(of, restart); ok && is {
+		return serve(w, r, http.MethodPost, func(w http.ResponseWriter, r *http.Request) error { return d.restart(w, r, name) })
+	}
+	if name, is := strings.CutSuffix(of, logs); ok && is {
+		return serve(w, r, http.MethodGet, func(w http.ResponseWriter, _ *http.Request) error { return d.showLogs(w, name) })
+	}
+	return nothing()
+}
+
+func nothing() error {
 	return &durward.Error{Reason: durward.FileNotFound, Op: "route", Err: errors.New("nothing is served there")}
 }
 

@@ -45,7 +45,7 @@ func open(t *testing.T, change ...func(*hub.Options)) *bench {
 		t.Fatal(err)
 	}
 	o := hub.Options{
-		MCP:     http.NotFoundHandler(),
+		MCP: http.NotFoundHandler(), Operates: func(c durward.Caller) bool { return c.Name != "token:limited" },
 		Runtime: runtime, Servers: func() []hub.Server { return b.servers },
 		Tools: func(durward.Caller) []hub.Tool {
 			return []hub.Tool{{
@@ -354,6 +354,53 @@ func TestWhatIsShown(t *testing.T) {
 	b.servers = nil
 	if status, text, _ := b.send("GET", "/ready", ""); status != 200 {
 		t.Errorf("without any server: %d %s", status, text)
+	}
+}
+
+// A server that does not start again is told of with the reason.
+func TestRestartThatFails(t *testing.T) {
+	b := open(t, func(o *hub.Options) {
+		o.Restart = func(context.Context, string) error { return errors.New("exit status 3") }
+	})
+	if status, text, _ := b.send("POST", "/servers/files/restart", ""); status != 503 || !strings.Contains(text, `MCP server \"files\" did not start: exit status 3`) ||
+		!strings.Contains(text, `"code":"server_stopped"`) {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// Who may not call everything does not operate the hub either.
+func TestWhoOperatesTheHub(t *testing.T) {
+	var tokens httpedge.Tokens
+	for _, name := range []string{"limited", "all"} {
+		token, err := httpedge.NewToken(name, name+"-s3cret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, token)
+	}
+	b := open(t, func(o *hub.Options) { o.Rules.Authenticate = tokens.Authenticate })
+	for _, tt := range []struct{ method, path string }{{"GET", "/metrics"}, {"GET", "/servers/files/logs"}, {"POST", "/servers/files/restart"}} {
+		for name, want := range map[string]int{"limited": 404, "all": 200} {
+			if status, text, _ := b.send(tt.method, tt.path, "", "Authorization", "Bearer "+name+"-s3cret"); status != want {
+				t.Errorf("%s %s of %s: %d %s", tt.method, tt.path, name, status, text)
+			}
+		}
+	}
+	if n := b.restarted.Load(); n != 1 {
+		t.Errorf("it was restarted %d times", n)
+	}
+	if _, text, _ := b.send("GET", "/health", "", "Authorization", "Bearer limited-s3cret"); strings.Contains(text, "details") {
+		t.Errorf("details are shown: %s", text)
+	}
+}
+
+// What clients of MCP ask for beside tools is no tool.
+func TestRequestsAreNoTools(t *testing.T) {
+	b := open(t)
+	for _, id := range []string{"files:resources/read", "prompts/get:review", "files:completion/complete"} {
+		if status, text, _ := b.send("POST", "/execute", `{"tool_name":"`+id+`"}`); status != 404 || !strings.Contains(text, `"code":"tool_not_found"`) {
+			t.Errorf("%s: %d %s", id, status, text)
+		}
 	}
 }
 

@@ -179,7 +179,7 @@ func (m *MCP) Changed(kind string) {
 // Updated tells those who listen to a resource that it is another one: the params of a server's
 // notification.
 func (m *MCP) Updated(params json.RawMessage) {
-	m.server.Notify("notifications/resources/updated", params)
+	m.server.Notify("notifications/resources/updated", without(params, "_meta")) // it is for us
 }
 
 func badParams(message string) *jsonrpc.Error {

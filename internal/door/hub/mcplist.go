@@ -76,6 +76,24 @@ func replaced(text []byte, object json.RawMessage, name, with string) []byte {
 	return append(text, '}')
 }
 
+// without gives an object that lacks a member.
+func without(object json.RawMessage, name string) json.RawMessage {
+	if len(object) == 0 || object[0] != '{' {
+		return object
+	}
+	text := []byte{'{'}
+	for is, value := range jsonx.Members(object) {
+		if string(is) == name {
+			continue
+		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(append(jsonx.AppendString(text, string(is)), ':'), value...)
+	}
+	return append(text, '}')
+}
+
 // member gives the member of an object of that name, or nil.
 func member(object json.RawMessage, name string) json.RawMessage {
 	if len(object) == 0 || object[0] != '{' {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -100,13 +101,14 @@ func (d *door) showHealth(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// mayKnow reports whether a request that needs no credential has one all the same.
+// mayKnow reports whether a request that needs no credential is of somebody who operates the hub
+// all the same.
 func (d *door) mayKnow(r *http.Request) bool {
 	if d.Rules.Authenticate == nil {
 		return true
 	}
-	_, err := d.Rules.Authenticate(r)
-	return err == nil
+	caller, err := d.Rules.Authenticate(r)
+	return err == nil && d.Operates(caller)
 }
 
 // statusOf sums the servers up.
@@ -171,6 +173,9 @@ func (d *door) restart(w http.ResponseWriter, r *http.Request, server string) er
 	err := d.Restart(r.Context(), server)
 	if durward.ReasonOf(err) == durward.ToolNotFound {
 		return noServer("restart")
+	}
+	if _, known := faults[durward.ReasonOf(err)]; err != nil && !known {
+		return &durward.Error{Reason: durward.ServerStopped, Op: "restart", Err: fmt.Errorf("MCP server %q did not start: %w", server, err)}
 	}
 	if err != nil {
 		return err
