@@ -129,7 +129,7 @@ type answer struct {
 	status string
 	output json.RawMessage // nil is null
 	err    string          // of a failure
-	code   *int            // of an error of the server's protocol
+	code   *int64          // of an error of the server's protocol
 	cached bool            // it is that of an equal order
 }
 
@@ -150,7 +150,7 @@ func outcome(result durward.Result, err error, timeout time.Duration) (answer, e
 		return answer{status: failure, err: "Tool execution timed out after " + strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64) + "s"}, nil
 	case durward.ServerDisconnected, durward.ServerError, durward.MalformedResult, durward.InputRequired, durward.InputMismatch, durward.OutputTooLarge:
 		a := answer{status: failure, err: messageOf(err, reason)}
-		if code, ok := durward.DetailOf(err).Members["code"].(int); ok {
+		if code, ok := durward.DetailOf(err).Members["code"].(int64); ok {
 			a.code = &code
 		}
 		return a, nil
@@ -160,10 +160,15 @@ func outcome(result durward.Result, err error, timeout time.Duration) (answer, e
 
 // messageOf gives what the caller is told of a server's failure.
 func messageOf(err error, reason durward.Reason) string {
-	if message, ok := durward.DetailOf(err).Members["message"].(string); ok {
+	members := durward.DetailOf(err).Members
+	message, ok := members["message"].(string)
+	server, named := members["server"].(string)
+	switch {
+	case ok:
 		return message
-	}
-	if reason == durward.OutputTooLarge {
+	case reason == durward.ServerDisconnected && named:
+		return "MCP server '" + server + "' disconnected; the tool may have run"
+	case reason == durward.OutputTooLarge:
 		return "output_too_large"
 	}
 	return reason.Summary()
@@ -262,7 +267,7 @@ func (a answer) write(w http.ResponseWriter, took time.Duration) {
 		line = jsonx.AppendString(line, a.err)
 	}
 	if a.code != nil {
-		line = strconv.AppendInt(append(line, `,"error_code":`...), int64(*a.code), 10)
+		line = strconv.AppendInt(append(line, `,"error_code":`...), *a.code, 10)
 	}
 	if a.cached {
 		line = append(line, `,"cached":true`...)

@@ -219,8 +219,8 @@ func TestFailuresOfServers(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&durward.Error{Reason: durward.ServerDisconnected, Err: durward.Detail{Members: map[string]any{"message": "MCP server 'files' disconnected"}}}, `{"status":"error","output":null,"error":"MCP server 'files' disconnected"}`},
-		{&durward.Error{Reason: durward.ServerError, Err: durward.Detail{Members: map[string]any{"message": "no", "code": -32001}}}, `{"status":"error","output":null,"error":"no","error_code":-32001}`},
+		{&durward.Error{Reason: durward.ServerDisconnected, Err: durward.Detail{Members: map[string]any{"server": "files"}}}, `{"status":"error","output":null,"error":"MCP server 'files' disconnected; the tool may have run"}`},
+		{&durward.Error{Reason: durward.ServerError, Err: durward.Detail{Members: map[string]any{"message": "no", "code": int64(-32001)}}}, `{"status":"error","output":null,"error":"no","error_code":-32001}`},
 		{&durward.Error{Reason: durward.OutputTooLarge}, `{"status":"error","output":null,"error":"output_too_large"}`},
 	} {
 		b.OnRun = func(context.Context, durward.Call) (durward.Result, error) { return durward.Result{}, test.err }

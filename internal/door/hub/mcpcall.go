@@ -156,10 +156,10 @@ func (m *MCP) failed(r *mcpserve.Request, name string, err error, timeout time.D
 // saidError is what a server answered with, for its caller.
 func saidError(err error) *jsonrpc.Error {
 	members := durward.DetailOf(err).Members
-	code, _ := members["code"].(int)
+	code, _ := members["code"].(int64)
 	message, _ := members["message"].(string)
 	data, _ := members["data"].(json.RawMessage)
-	return &jsonrpc.Error{Code: code, Message: message, Data: data}
+	return &jsonrpc.Error{Code: int(code), Message: message, Data: data}
 }
 
 // errorResult is the result of a tool that did not do its work. The code, if there is one, is that
