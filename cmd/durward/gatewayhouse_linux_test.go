@@ -52,19 +52,26 @@ func keepHouse(t testing.TB, manifest, policies string, files map[string]string,
 	h.cmd = program(t, args...)
 	h.cmd.Env = append(h.cmd.Env, "DOMAIN_ID=test", "DOMAIN_MANIFEST_PATH="+h.path("manifest.yaml"), "DOMAIN_POLICIES_PATH="+h.path("policies.yaml"), "HTTP_PROXY=http://127.0.0.1:1")
 	h.cmd.Env = append(h.cmd.Env, slices.DeleteFunc(slices.Clone(env), func(e string) bool { return e[0] == '@' })...)
+	h.begin()
+	return h
+}
+
+// begin starts the program, which serves, and keeps what it logs.
+func (h *gatewayHouse) begin() {
+	h.t.Helper()
 	errors, err := h.cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	if err := h.cmd.Start(); err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	lines := bufio.NewReader(errors)
 	first, err := lines.ReadString('\n')
 	url, ok := strings.CutPrefix(strings.TrimSpace(first), "Serving on ")
 	if !ok {
 		rest, _ := io.ReadAll(lines)
-		t.Fatalf("it says %q %s, %v", first, rest, err)
+		h.t.Fatalf("it says %q %s, %v", first, rest, err)
 	}
 	h.url = url
 	h.client.Transport = &http.Transport{MaxIdleConnsPerHost: 64}
@@ -80,8 +87,7 @@ func keepHouse(t testing.TB, manifest, policies string, files map[string]string,
 			}
 		}
 	}()
-	t.Cleanup(func() { h.end(syscall.SIGTERM) })
-	return h
+	h.t.Cleanup(func() { h.end(syscall.SIGTERM) })
 }
 
 func (h *gatewayHouse) path(name string) string { return filepath.Join(h.dir, name) }

@@ -13,6 +13,7 @@
 //	                           is there
 //	version=V                  answers initialize with that revision
 //	slow=FILE                  does nothing before the file is there
+//	any                        lists a tool, too, that is each of the others by its argument "tool"
 package main
 
 import (
@@ -277,6 +278,9 @@ func list(m message) string {
 	case is("twins"):
 		return `{"tools":[` + one("a") + `,` + strings.Replace(one("a"), `"D"`, `"second"`, 1) + `,{"title":"nameless"},7]}`
 	}
+	if is("any") {
+		return `{"tools":[` + one("echo") + `,` + one("any") + `]}`
+	}
 	out.Lock()
 	defer out.Unlock()
 	if grown {
@@ -302,6 +306,13 @@ func call(m message, cancelled chan struct{}) {
 		answer(m, fmt.Sprintf(`{"content":[],"structuredContent":%s}`, m.Params.Arguments))
 	case "raw":
 		answer(m, a.Text)
+	case "file": // holds the result
+		result, err := os.ReadFile(a.Path)
+		if err != nil {
+			fail(m, 1, err.Error())
+			return
+		}
+		answer(m, string(result))
 	case "line":
 		say("%s", strings.ReplaceAll(a.Text, "ID", string(m.ID)))
 	case "meta":
