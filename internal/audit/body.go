@@ -66,9 +66,7 @@ func (r Record) body() ([]byte, error) {
 	b.count("port", r.Port)
 	b.count("times", r.Times)
 	b.limits(r.Limits)
-	if r.Client != nil {
-		b.value("client", r.Client)
-	}
+	b.client(r.Client)
 	text := escapeControls(append(b.text, '}'))
 	if b.err == nil && len(text)+maxStart > maxLine {
 		b.err = fmt.Errorf("the record is over %d bytes", maxLine)
@@ -156,6 +154,16 @@ func (b *bodyWriter) limits(l *Limits) {
 		b.text = append(b.text, '{')
 	}
 	b.text[start] = '{' // in place of the first comma
+	b.text = append(b.text, '}')
+}
+
+func (b *bodyWriter) client(c *Client) {
+	if c == nil {
+		return
+	}
+	b.member("client")
+	b.text = jsonx.AppendString(append(b.text, `{"name":`...), c.Name)
+	b.string("version", c.Version)
 	b.text = append(b.text, '}')
 }
 

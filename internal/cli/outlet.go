@@ -83,15 +83,16 @@ func (o *outlet) finish() {
 
 // Write writes what we have to say.
 func (o *outlet) Write(text []byte) (int, error) {
-	begin := []byte(nil)
-	if len(text) > 0 && o.unfinished.Swap(false) {
-		begin = []byte("\n")
+	begin := 0
+	if len(text) > 0 && o.unfinished.Load() && o.unfinished.Swap(false) {
+		text = append([]byte("\n"), text...)
+		begin = 1
 	}
-	n, err := o.to.Write(append(begin, text...))
+	n, err := o.to.Write(text)
 	if !o.aside {
 		o.fail(err)
 	}
-	return max(0, n-len(begin)), err
+	return max(0, n-begin), err
 }
 
 // pass writes what a command said. Unless it is to be exact, nobody obeys any of it.

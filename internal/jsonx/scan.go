@@ -109,7 +109,37 @@ func (s *scanner) object(t reflect.Type, depth int) error {
 type members struct {
 	t       reflect.Type // the struct it goes into, or nil
 	element reflect.Type // the type of all its values, or nil
-	seen    map[string]struct{}
+	names   names
+}
+
+// names are those of the members so far. The first of them are looked through one by one:
+// most objects have no more.
+type names struct {
+	few  [8][]byte
+	n    int
+	many map[string]struct{}
+}
+
+// add takes in a name, and reports false for one that is there already.
+func (s *names) add(name []byte) bool {
+	for _, other := range s.few[:s.n] {
+		if string(other) == string(name) {
+			return false
+		}
+	}
+	if s.n < len(s.few) {
+		s.few[s.n] = name
+		s.n++
+		return true
+	}
+	if _, there := s.many[string(name)]; there {
+		return false
+	}
+	if s.many == nil {
+		s.many = make(map[string]struct{})
+	}
+	s.many[string(name)] = struct{}{}
+	return true
 }
 
 func (s *scanner) member(m *members, depth int) error {
@@ -121,13 +151,9 @@ func (s *scanner) member(m *members, depth int) error {
 	if err != nil {
 		return err
 	}
-	if _, twice := m.seen[name]; twice {
-		return refusal(s.data, start, "the member "+quoted(name)+" stands twice in one object")
+	if !m.names.add(name) {
+		return refusal(s.data, start, "the member "+quoted(string(name))+" stands twice in one object")
 	}
-	if m.seen == nil {
-		m.seen = make(map[string]struct{})
-	}
-	m.seen[name] = struct{}{}
 	t, err := s.memberType(m, name, start)
 	if err != nil {
 		return err
@@ -141,36 +167,36 @@ func (s *scanner) member(m *members, depth int) error {
 
 // memberType finds the type that the member's value goes into, or nil for any. The
 // name has just been scanned; it starts at the offset start.
-func (s *scanner) memberType(m *members, name string, start int) (reflect.Type, error) {
+func (s *scanner) memberType(m *members, name []byte, start int) (reflect.Type, error) {
 	if m.t == nil {
 		return m.element, nil
 	}
-	t, known := fieldsOf(m.t)[name]
+	t, known := fieldsOf(m.t)[string(name)]
 	switch {
 	case known:
 		return t, nil
 	case !s.ignoreUnknown:
-		return nil, refusal(s.data, start, "unknown member "+quoted(name))
+		return nil, refusal(s.data, start, "unknown member "+quoted(string(name)))
 	}
 	s.unknown = append(s.unknown, span{start + 1, s.at - 1})
 	return nil, nil
 }
 
-// name scans a string and gives what it means.
-func (s *scanner) name() (string, error) {
+// name scans a string and gives what it means, in memory of the text if that is the same.
+func (s *scanner) name() ([]byte, error) {
 	start := s.at
 	escaped, err := s.text()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if !escaped {
-		return string(s.data[start+1 : s.at-1]), nil
+		return s.data[start+1 : s.at-1], nil
 	}
 	var name string
 	if err := json.Unmarshal(s.data[start:s.at], &name); err != nil {
-		return "", refusal(s.data, start, err.Error())
+		return nil, refusal(s.data, start, err.Error())
 	}
-	return name, nil
+	return []byte(name), nil
 }
 
 // text scans a string, quotes included, and reports whether it holds an escape.

@@ -15,12 +15,21 @@ import (
 func MCPHost(mode fs.FileMode) mcppolicy.Host {
 	h := mcppolicy.Host{
 		Home: Home(), Path: filepath.SplitList(os.Getenv("PATH")), Environ: environ(), Mode: mode,
-		Resolve: filepath.EvalSymlinks, Readlink: os.Readlink, Stat: modeOf, GitDirs: gitDirs,
+		Resolve: resolved, Readlink: os.Readlink, Stat: modeOf, GitDirs: gitDirs,
 	}
 	if runtime.GOOS == "windows" {
 		h.Extensions = []string{".exe", ".com", ".bat", ".cmd"}
 	}
 	return h
+}
+
+// resolved gives the physical path of an existing one. One that is physical, as those of a
+// policy in use are at each call, is found so by one question.
+func resolved(path string) (string, error) {
+	if filepath.IsAbs(path) && path == filepath.Clean(path) && linkless(path) {
+		return path, nil
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 // Home is the home directory of this process's user, by the user database, and else by the

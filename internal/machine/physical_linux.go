@@ -31,6 +31,17 @@ func physical(path string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
+// linkless reports whether something is at a path, and no link on the way to it.
+func linkless(path string) bool {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+}
+
 // lost gives the error of a path that leads nowhere. Where something is missing it names where
 // that is: a link may have led there.
 func lost(path string, err error) error {

@@ -19,5 +19,8 @@ func physical(path string) (string, error) {
 	return found, err
 }
 
+// linkless does not tell.
+func linkless(string) bool { return false }
+
 // mark is not known.
 var mark func(path string) policy.Mark

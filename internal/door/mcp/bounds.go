@@ -64,6 +64,9 @@ func (s Surface) mayRead(input []byte) int64 {
 	if s.MaxReadBytes == 0 {
 		return maxFiles
 	}
+	if valueOf(input, "offset") == nil && valueOf(input, "length") == nil {
+		return s.MaxReadBytes
+	}
 	var window struct {
 		Offset int64  `json:"offset"`
 		Length *int64 `json:"length"`

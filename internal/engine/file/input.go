@@ -68,9 +68,11 @@ func misfit(reason durward.Reason, op string, fields []field, format string, arg
 // text takes a string.
 func text(into *string) func(json.RawMessage) durward.Reason {
 	return func(value json.RawMessage) durward.Reason {
-		if value[0] != '"' || json.Unmarshal(value, into) != nil {
+		says, ok := jsonx.Text(value)
+		if !ok {
 			return durward.WrongType
 		}
+		*into = says
 		return ""
 	}
 }

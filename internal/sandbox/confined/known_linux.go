@@ -12,7 +12,7 @@ import (
 // same grant again and again, and what follows from a grant never changes.
 type accesses struct {
 	mu    sync.Mutex
-	known []known // guarded by mu; the one that was wanted last comes last
+	known []*known // guarded by mu; the one that was wanted last comes last
 }
 
 // A known is a grant that nobody else can change, and what it came to.
@@ -26,10 +26,11 @@ type known struct {
 func (a *accesses) of(g durward.Grant, now func(durward.Grant) (*Access, error)) (*Access, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if i := slices.IndexFunc(a.known, func(k known) bool { return reflect.DeepEqual(k.grant, g) }); i >= 0 {
-		found := a.known[i]
-		a.known = append(slices.Delete(a.known, i, i+1), found)
-		return found.access, nil
+	for i, found := range slices.Backward(a.known) {
+		if reflect.DeepEqual(&found.grant, &g) {
+			a.known = append(slices.Delete(a.known, i, i+1), found)
+			return found.access, nil
+		}
 	}
 	g = own(g)
 	access, err := now(g)
@@ -39,7 +40,7 @@ func (a *accesses) of(g durward.Grant, now func(durward.Grant) (*Access, error))
 	if len(a.known) == mostPools {
 		a.known = slices.Delete(a.known, 0, 1)
 	}
-	a.known = append(a.known, known{g, access})
+	a.known = append(a.known, &known{g, access})
 	return access, nil
 }
 

@@ -49,7 +49,7 @@ func TestAGrantIsKnownAgain(t *testing.T) {
 	for range 2 * mostPools {
 		under(durward.Grant{Mode: durward.ReadOnly, Files: durward.Files{Read: []string{t.TempDir()}}})
 	}
-	if n := len(k.accesses.known); n > mostPools || slices.ContainsFunc(k.accesses.known, func(k known) bool { return k.access == first }) {
+	if n := len(k.accesses.known); n > mostPools || slices.ContainsFunc(k.accesses.known, func(k *known) bool { return k.access == first }) {
 		t.Errorf("%d grants are known, the first of all among them", n)
 	}
 }
