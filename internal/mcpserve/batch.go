@@ -57,7 +57,7 @@ func (s *Server) startBatch(list []json.RawMessage, surface string, one *session
 	var open sync.WaitGroup
 	answers := make([]jsonrpc.Message, len(list))
 	for i, text := range list {
-		m, bad := jsonrpc.Parse(bytes.Clone(text)) // a request that lasts keeps no more than its own part
+		m, bad := parse(bytes.Clone(text)) // a request that lasts keeps no more than its own part
 		if m.Kind == jsonrpc.Response || m.Kind == jsonrpc.Notification {
 			one.hear(m)
 			continue

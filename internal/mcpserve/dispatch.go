@@ -24,6 +24,18 @@ func (s *Server) answer(ctx context.Context, r *Request) jsonrpc.Message {
 	return r.message.Answer(result)
 }
 
+// maxID bounds an id, in bytes: it stands in answers, records and all that is kept of a request.
+const maxID = 1 << 10
+
+// parse makes a message of one JSON text. The error is the answer.
+func parse(text []byte) (jsonrpc.Message, *jsonrpc.Error) {
+	m, bad := jsonrpc.Parse(text)
+	if m.Kind == jsonrpc.Request && len(m.ID.String()) > maxID {
+		return jsonrpc.Message{}, badRequest("the id is too long")
+	}
+	return m, bad
+}
+
 // dispatch answers what the protocol defines, and has the rest handled.
 func (s *Server) dispatch(ctx context.Context, r *Request) (json.RawMessage, error) {
 	if r.Modern {
@@ -107,7 +119,7 @@ func (s *Server) subscribe(ctx context.Context, r *Request) (json.RawMessage, er
 	}
 	result, err := s.Handle(ctx, r)
 	if err == nil && listen && !r.session.subscribe(uri, true) {
-		return nil, badRequest("too many resources are listened to")
+		return nil, tooManyURIs()
 	}
 	return result, err
 }

@@ -74,7 +74,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		s.postBatch(w, r, text)
 		return
 	}
-	m, bad := jsonrpc.Parse(text)
+	m, bad := parse(text)
 	if bad != nil && m.Kind != jsonrpc.Response {
 		refuse(w, http.StatusBadRequest, m, bad)
 		return

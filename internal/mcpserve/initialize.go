@@ -9,6 +9,9 @@ import (
 	"github.com/durward/durward/internal/mcpspec"
 )
 
+// maxCapabilities bounds what is kept of a client's capabilities, in bytes.
+const maxCapabilities = 64 << 10
+
 // helloOf reads the params of initialize.
 func helloOf(params json.RawMessage) (h hello, bad *jsonrpc.Error) {
 	asked, ok := jsonx.Text(member(params, "protocolVersion"))
@@ -18,7 +21,11 @@ func helloOf(params json.RawMessage) (h hello, bad *jsonrpc.Error) {
 	if h.client, ok = mcpspec.ClientOf(member(params, "clientInfo")); !ok {
 		return h, badParams("clientInfo is not an object of a name and a version")
 	}
-	if h.capabilities = member(params, "capabilities"); len(h.capabilities) > 0 && h.capabilities[0] != '{' {
+	h.capabilities = member(params, "capabilities")
+	switch {
+	case len(h.capabilities) > maxCapabilities:
+		return h, badParams("capabilities is too long")
+	case len(h.capabilities) > 0 && h.capabilities[0] != '{':
 		return h, badParams("capabilities is not an object")
 	}
 	h.version = mcpspec.Agree(asked)

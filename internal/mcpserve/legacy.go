@@ -131,6 +131,7 @@ func (s *Server) listenInSession(w http.ResponseWriter, r *http.Request, one *se
 		}
 	}
 	e := &eventWriter{w: w, stream: out, named: true, name: name, reader: out.attach(after)}
+	defer out.detach(e.reader)
 	e.begin()
 	e.pump(r.Context(), s.done, one.alive.Done())
 }

@@ -12,10 +12,10 @@ import (
 
 // A listener is a request of the newer era that stays open for changes.
 type listener struct {
-	request *Request
+	request jsonrpc.Message // of it, the id
 	out     *stream
 	lists   map[string]bool // methods of notifications
-	uris    map[string]bool
+	uris    uris
 }
 
 // Listeners are all that are open. The zero value has none.
@@ -24,7 +24,7 @@ type listeners struct {
 	all map[*listener]struct{} // guarded by mu
 }
 
-const maxListeners = 1024
+const maxListeners = 256
 
 func (s *listeners) add(l *listener) bool {
 	s.mu.Lock()
@@ -68,7 +68,7 @@ func (s *Server) listen(q *Request) (*listener, *jsonrpc.Error) {
 	if len(filter) == 0 || filter[0] != '{' {
 		return nil, badParams("notifications is not an object of what to listen to")
 	}
-	l := &listener{request: q, out: q.out, lists: map[string]bool{}, uris: map[string]bool{}}
+	l := &listener{request: jsonrpc.Message{Kind: jsonrpc.Request, ID: q.message.ID}, out: q.out, lists: map[string]bool{}}
 	told, offered := map[string]any{}, s.Capabilities()
 	for _, wish := range wishes {
 		value := string(member(filter, wish.name))
@@ -82,7 +82,7 @@ func (s *Server) listen(q *Request) (*listener, *jsonrpc.Error) {
 	if bad := l.follow(member(filter, "resourceSubscriptions")); bad != nil {
 		return nil, bad
 	}
-	if len(l.uris) > 0 && member(offered, "resources") != nil {
+	if len(l.uris.all) > 0 && member(offered, "resources") != nil {
 		told["resourceSubscriptions"] = member(filter, "resourceSubscriptions")
 	}
 	if !s.listeners.add(l) {
@@ -100,16 +100,14 @@ func (l *listener) follow(list json.RawMessage) *jsonrpc.Error {
 	if list[0] != '[' {
 		return badParams("resourceSubscriptions is no list")
 	}
-	uris := jsonx.Elements(list)
-	if len(uris) > maxSubscribed {
-		return badRequest("too many resources are listened to")
-	}
-	for _, value := range uris {
+	for _, value := range jsonx.Elements(list) {
 		uri, ok := jsonx.Text(value)
 		if !ok {
 			return badParams("resourceSubscriptions is no list of strings")
 		}
-		l.uris[uri] = true
+		if !l.uris.add(uri) {
+			return tooManyURIs()
+		}
 	}
 	return nil
 }
@@ -122,19 +120,19 @@ func (l *listener) tell(method string, params json.RawMessage) {
 // mark begins an object with the _meta of the subscription.
 func (l *listener) mark() []byte {
 	text := jsonx.AppendString([]byte(`{"_meta":{`), mcpspec.MetaSubscription)
-	return append(append(append(text, ':'), l.request.message.ID.String()...), '}')
+	return append(append(append(text, ':'), l.request.ID.String()...), '}')
 }
 
 // over is the answer to the request: nothing more will be told.
 func (l *listener) over() jsonrpc.Message {
-	return l.request.message.Answer(append(l.mark(), `,"resultType":"complete"}`...))
+	return l.request.Answer(append(l.mark(), `,"resultType":"complete"}`...))
 }
 
 // wants reports whether a notification is one that was asked for.
 func (l *listener) wants(method string, params json.RawMessage) bool {
 	if method == resourceUpdated {
 		uri, _ := jsonx.Text(member(params, "uri"))
-		return l.uris[uri]
+		return l.uris.all[uri]
 	}
 	return l.lists[method]
 }

@@ -28,7 +28,7 @@ type session struct {
 	client       durward.Client  // guarded by mu
 	capabilities json.RawMessage // guarded by mu
 	level        mcpspec.Level   // guarded by mu
-	subscribed   map[string]bool // guarded by mu; resources, by their URIs
+	subscribed   uris            // guarded by mu; resources
 	used         time.Time       // guarded by mu
 	busy         int             // guarded by mu; requests and listeners
 
@@ -38,7 +38,7 @@ type session struct {
 
 func newSession(id string, caller durward.Caller) *session {
 	s := &session{
-		id: id, caller: caller, general: newStream(false), level: mcpspec.Silent, subscribed: map[string]bool{}, used: time.Now(),
+		id: id, caller: caller, general: newStream(false), level: mcpspec.Silent, used: time.Now(),
 	}
 	s.alive, s.end = context.WithCancel(context.Background())
 	return s
@@ -105,28 +105,21 @@ func (s *session) want(l mcpspec.Level) {
 	s.level = l
 }
 
-// maxSubscribed bounds the resources that one client listens to.
-const maxSubscribed = 1000
-
 // subscribe begins or ends to listen to a resource, and reports false if there are too many.
 func (s *session) subscribe(uri string, listen bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !listen {
-		delete(s.subscribed, uri)
-		return true
+	if listen {
+		return s.subscribed.add(uri)
 	}
-	if len(s.subscribed) >= maxSubscribed {
-		return false
-	}
-	s.subscribed[uri] = true
+	s.subscribed.remove(uri)
 	return true
 }
 
 func (s *session) listensTo(uri string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.subscribed[uri]
+	return s.subscribed.all[uri]
 }
 
 // notify sends what belongs to no request.

@@ -130,7 +130,7 @@ func (t *talk) send(m jsonrpc.Message) { t.general.put(m, mustArrive) }
 
 // take takes one message in.
 func (t *talk) take(line []byte) {
-	m, bad := jsonrpc.Parse(line)
+	m, bad := parse(line)
 	switch {
 	case m.Kind == jsonrpc.Response || m.Kind == jsonrpc.Notification:
 		t.hear(m)

@@ -8,8 +8,10 @@ import (
 
 // What a stream may hold, in bytes.
 const (
-	// maxLag is of messages that may be lost and were not taken yet.
-	maxLag = 1 << 20
+	// maxLag is of messages that may be lost and were not taken yet, and maxUnread that of a stream
+	// which nobody reads.
+	maxLag    = 1 << 20
+	maxUnread = 64 << 10
 	// maxKept is of messages that were taken, for a client that has to take them again.
 	maxKept = 256 << 10
 )
@@ -64,7 +66,11 @@ func (s *stream) putText(text []byte, f fate) {
 
 // add is putText; s.mu is held.
 func (s *stream) add(text []byte, f fate) {
-	if s.ended || f == mayBeLost && s.waiting+len(text) > maxLag {
+	most := maxLag
+	if s.reader == nil {
+		most = maxUnread
+	}
+	if s.ended || f == mayBeLost && s.waiting+len(text) > most {
 		return
 	}
 	s.last++
@@ -126,6 +132,15 @@ func (s *stream) attach(after uint64) *reader {
 	}
 	signal(s.more)
 	return s.reader
+}
+
+// detach has a reader be none any more.
+func (s *stream) detach(r *reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader == r {
+		s.reader = nil
+	}
 }
 
 // seen is up to where it was taken.

@@ -44,6 +44,9 @@ func MetaOf(value []byte) (Meta, *jsonrpc.Error) {
 	return m, nil
 }
 
+// maxToken bounds the token of progress, in bytes: it stands in each report.
+const maxToken = 1 << 10
+
 // take takes one member in. Members that others may have thought of are passed over.
 func (m *Meta) take(name string, value []byte) *jsonrpc.Error {
 	ok := true
@@ -70,8 +73,8 @@ func (m *Meta) take(name string, value []byte) *jsonrpc.Error {
 		}
 	case "progressToken":
 		m.Progress = new(jsonrpc.ID)
-		if m.Progress.UnmarshalJSON(value) != nil {
-			return badParams(name + " is neither a string nor an integer")
+		if len(value) > maxToken || m.Progress.UnmarshalJSON(value) != nil {
+			return badParams(name + " is neither a short string nor an integer")
 		}
 	case "traceparent":
 		if parent, ok := jsonx.Text(value); ok {
