@@ -16,7 +16,8 @@ import (
 
 // A Source offers tools. Its methods may be called concurrently.
 type Source interface {
-	// Find gives the tool of that id. An unknown id is an error of kind NotFound with
+	// Find gives the tool of that id, or of another name that it has: what is decided and recorded
+	// then is its id. An unknown id is an error of kind NotFound with
 	// reason ToolNotFound. What it returns is the caller's to keep and not to change.
 	Find(ctx context.Context, id durward.ToolID) (durward.Tool, error)
 	// Tools lists all tools, sorted by id, without repeats; Find knows each of them.

@@ -58,6 +58,7 @@ func (j *job) decide() (err error) {
 	if j.tool, err = j.runtime.source.Find(j.ctx, j.call.Tool); err != nil {
 		return err
 	}
+	j.call.Tool = j.tool.ID // whatever other name it was called by
 	if err = j.bind(); err != nil {
 		return err
 	}

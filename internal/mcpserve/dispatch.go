@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/durward/durward/internal/jsonrpc"
@@ -13,7 +15,7 @@ import (
 
 // answer carries a request out. A request that the client cancelled is answered by the zero message.
 func (s *Server) answer(ctx context.Context, r *Request) jsonrpc.Message {
-	result, err := s.dispatch(ctx, r)
+	result, err := s.safely(ctx, r)
 	r.end()
 	if bad := s.fault(r, err); bad != nil {
 		return r.message.Refuse(bad)
@@ -23,6 +25,19 @@ func (s *Server) answer(ctx context.Context, r *Request) jsonrpc.Message {
 	}
 	return r.message.Answer(result)
 }
+
+// safely is dispatch that does not panic: one request takes no other with it.
+func (s *Server) safely(ctx context.Context, r *Request) (result json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Logger.Error("a request panicked", "method", r.Method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = errPanic
+		}
+	}()
+	return s.dispatch(ctx, r)
+}
+
+var errPanic = errors.New("a defect")
 
 // maxID bounds an id, in bytes: it stands in answers, records and all that is kept of a request.
 const maxID = 1 << 10

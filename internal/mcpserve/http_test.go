@@ -1,9 +1,13 @@
 package mcpserve_test
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/durward/durward/internal/mcpserve"
 )
 
 // says compares an answer; body is a part of it.
@@ -12,6 +16,13 @@ func (a answer) says(t *testing.T, status int, body string) {
 	if a.status != status || !strings.Contains(a.body, body) {
 		t.Errorf("%d %s, want %d … %s", a.status, a.body, status, body)
 	}
+}
+
+func TestPanicIsAnsweredAndTakesNothingWithIt(t *testing.T) {
+	s := serve(t, func(context.Context, *mcpserve.Request) (json.RawMessage, error) { panic("a secret") })
+	session := s.begin(`{}`)
+	s.post(list, session).says(t, 200, `"id":"a","error":{"code":-32603,"message":"the request failed"}`)
+	s.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, session).says(t, 200, `{}`)
 }
 
 const list = `{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{}}`
