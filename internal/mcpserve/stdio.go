@@ -94,8 +94,10 @@ func (t *talk) write(out io.Writer) error {
 		for _, e := range b.events {
 			text = append(append(text, e.text...), '\n')
 		}
-		if _, err := out.Write(text); err != nil {
-			return err
+		if len(text) > 0 { // to write nothing fails, too, once the client's end of a socket is closed
+			if _, err := out.Write(text); err != nil {
+				return err
+			}
 		}
 		text = text[:0]
 		if b.ended {

@@ -214,3 +214,27 @@ var errBroken = errors.New("broken")
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// Where there is nothing to say nothing is written, so that it does not matter to a client that has
+// closed both ways of a socket.
+func TestSilenceIsNotWritten(t *testing.T) {
+	s := newServer(t, nil)
+	var out strings.Builder
+	if err := s.ServeStream(t.Context(), durward.Caller{}, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n"), talkative{&out}); err != nil {
+		t.Error(err)
+	}
+	if out.String() != `{"jsonrpc":"2.0","id":1,"result":{}}`+"\n" {
+		t.Errorf("it says %q", out.String())
+	}
+	s.Close()
+}
+
+// talkative is an output that takes something, and not nothing.
+type talkative struct{ io.Writer }
+
+func (o talkative) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, errBroken
+	}
+	return o.Writer.Write(p)
+}
