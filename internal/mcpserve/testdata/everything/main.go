@@ -2,9 +2,10 @@
 // of a server: tools, resources and prompts that answer at once, that tell of their progress, that
 // ask their client, and that change.
 //
-// Usage: everything [--stdio]
+// Usage: everything [--stdio [--legacy]]
 //
-// Without the flag it serves http://127.0.0.1:PORT/mcp, with a port that it says on standard error.
+// Without a flag it serves http://127.0.0.1:PORT/mcp, with a port that it says on standard error. A
+// legacy server is one of the older era only.
 package main
 
 import (
@@ -26,10 +27,15 @@ import (
 
 func main() {
 	stdio := flag.Bool("stdio", false, "speak on standard input and output")
+	legacy := flag.Bool("legacy", false, "know no server/discover")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *stdio, os.Stdin, os.Stdout, os.Stderr); err != nil {
+	in := io.Reader(os.Stdin)
+	if *legacy {
+		in = undiscovered(in)
+	}
+	if err := run(ctx, *stdio, in, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "everything:", err)
 		os.Exit(1)
 	}
