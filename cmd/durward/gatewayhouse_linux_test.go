@@ -70,6 +70,7 @@ func (h *gatewayHouse) begin() {
 	first, err := lines.ReadString('\n')
 	url, ok := strings.CutPrefix(strings.TrimSpace(first), "Serving on ")
 	if !ok {
+		_ = h.cmd.Process.Kill() // it may serve for all that
 		rest, _ := io.ReadAll(lines)
 		h.t.Fatalf("it says %q %s, %v", first, rest, err)
 	}
