@@ -23,7 +23,7 @@ func (r *Root) ReadyFile(name string, rules Rules, mounts *MountTable, open Open
 		if err := peekReady(root, name, l, mounts); err != nil {
 			return -1, err
 		}
-		return open(root, name, howTo(readFlags, l, resolveCached))
+		return open(root, name, howTo(readFlags&^unix.O_NONBLOCK, l, resolveCached))
 	})
 	if err != nil {
 		return nil, false
