@@ -51,7 +51,8 @@ type Runtime interface {
 // Options are the parts of a door. Runtime and Surface are required.
 type Options struct {
 	Runtime Runtime
-	// Surface gives what there is now. It is asked for each request, from one goroutine.
+	// Surface gives what there is now. It is asked for each request, by one goroutine
+	// at a time.
 	Surface func() Surface
 	// Enter gives what a call is decided and answered by from the moment it is taken on:
 	// a surface, the runtime that belongs to it, and leave, which is called once when the

@@ -16,7 +16,7 @@ func (s *session) read(calls context.Context, in *jsonrpc.Reader) {
 		if !s.enter() {
 			return
 		}
-		here, err := s.line(calls, text, err, in.Buffered())
+		here, err := s.line(calls, text, err)
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				s.readErr = err
@@ -53,9 +53,8 @@ func (s *session) takeNoMore() {
 }
 
 // line answers what a read gave, or gives the error that ended the stream. It gives back the
-// call that is to be done by whoever read it; the others go on beside. more says that another
-// line waits.
-func (s *session) line(calls context.Context, text []byte, err error, more bool) (here *task, _ error) {
+// call that is to be done by whoever read it; the others go on beside.
+func (s *session) line(calls context.Context, text []byte, err error) (here *task, _ error) {
 	s.loop.take()
 	defer s.loop.give()
 	switch {
@@ -67,7 +66,7 @@ func (s *session) line(calls context.Context, text []byte, err error, more bool)
 		s.batch(calls, text)
 	default:
 		if t, ok := s.take(calls, text, false); ok {
-			return s.start(t, more), nil
+			return s.start(t), nil
 		}
 	}
 	return nil, nil

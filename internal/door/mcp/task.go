@@ -69,15 +69,15 @@ func (s *session) requested(calls context.Context, r request) (t task, ok bool) 
 }
 
 // start answers a task: at once, or beside when its call is over. A call that is short as a
-// rule and has nothing beside it, neither another one nor the next line, is given back to who
-// read it: nobody has to be woken for it.
-func (s *session) start(t task, more bool) (here *task) {
+// rule and has no other beside it is given back to who read it: nobody has to be woken for
+// it.
+func (s *session) start(t task) (here *task) {
 	if t.reply.call == nil {
 		s.finishTask(t, t.message(t.reply))
 		return nil
 	}
 	t.place = s.place(t.reply.call.inv)
-	if s.alone.Add(1) == 1 && !more && t.reply.call.inv.short() {
+	if s.alone.Add(1) == 1 && t.reply.call.inv.short() {
 		return &t
 	}
 	s.beside(func() {
