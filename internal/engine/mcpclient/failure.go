@@ -33,7 +33,7 @@ func disconnected(name string, why error) error {
 // saidError is an error of JSON-RPC that a server answered with. What it holds is the server's
 // own, and made for its caller.
 func saidError(e *jsonrpc.Error) error {
-	members := map[string]any{"code": e.Code, "message": e.Message}
+	members := map[string]any{"code": int64(e.Code), "message": e.Message}
 	if e.Data != nil {
 		members["data"] = e.Data
 	}

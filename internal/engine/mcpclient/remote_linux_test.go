@@ -318,7 +318,7 @@ func TestRemote(t *testing.T) {
 			if got := reason(r, err); got != want || want == "ok" && string(r.Output) != `{"content":[],"structuredContent":{"n":1.0}}` {
 				t.Errorf("%s, %s: %s %s %v", era, tool, got, r.Output, err)
 			}
-			if tool == "other" && durward.DetailOf(err).Members["code"] != -32602 {
+			if tool == "other" && durward.DetailOf(err).Members["code"] != int64(-32602) {
 				t.Errorf("the error is %v", err)
 			}
 		}

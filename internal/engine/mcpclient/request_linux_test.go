@@ -88,7 +88,7 @@ func TestRequests(t *testing.T) {
 			}
 		}
 		_, err := h.request(t, hubconfig.Target{Server: "a", Method: hubconfig.ReadResource}, `{"uri":"memo://9"}`)
-		if code, ok := durward.DetailOf(err).Members["code"].(int); !ok || code != -32002 { // as doors read it
+		if code, ok := durward.DetailOf(err).Members["code"].(int64); !ok || code != -32002 { // as doors read it
 			t.Errorf("it is %v", err)
 		}
 		must(t, h.Close())
