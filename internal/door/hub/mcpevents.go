@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
@@ -80,8 +81,8 @@ func (c *calls) at(server string) (list []*mcpserve.Request) {
 }
 
 // Logged tells clients what a server has for its log: the params of notifications/message. It is for
-// those whose calls the server works on; where there is none, for the sessions of all who may call
-// everything.
+// those whose calls the server works on, or is about to. With calls of several callers it cannot be
+// told for whose call it is: then, and where there is none, only who may call everything hears it.
 func (m *MCP) Logged(server string, params json.RawMessage) {
 	level, ok := mcpspec.LevelOf(member(params, "level"))
 	if !ok {
@@ -100,9 +101,16 @@ func (m *MCP) Logged(server string, params json.RawMessage) {
 	text = append(append(append(text, `,"data":`...), data...), '}')
 	at := m.calls.at(server)
 	for _, r := range at {
-		r.Log(level, text)
+		if m.Hears(r.Caller) || areOf(at, r.Caller) {
+			r.Log(level, text)
+		}
 	}
 	if len(at) == 0 {
 		m.server.Log(level, text, m.Hears)
 	}
+}
+
+// areOf reports whether all calls are of one caller.
+func areOf(list []*mcpserve.Request, caller durward.Caller) bool {
+	return !slices.ContainsFunc(list, func(r *mcpserve.Request) bool { return r.Caller != caller })
 }
