@@ -134,7 +134,7 @@ func TestNewerEraIsHeldToItsHeaders(t *testing.T) {
 		"no version":           {meta(capable), nil, "-32602"},
 		"no capabilities":      {meta(version), nil, "-32602"},
 		"capabilities no":      {meta(version + `,"io.modelcontextprotocol/clientCapabilities":1`), nil, "-32602"},
-		"unknown version":      {meta(capable + `,"io.modelcontextprotocol/protocolVersion":"v9"`), []string{"MCP-Protocol-Version: v9"}, `-32022,"message":"the protocol version is not supported","data":{"requested":"v9","supported":["2026-07-28"`},
+		"unknown version":      {meta(capable + `,"io.modelcontextprotocol/protocolVersion":"v9"`), []string{"MCP-Protocol-Version: v9"}, `-32022,"message":"the protocol version is not supported","data":{"supported":["2026-07-28"`},
 		"unknown in the body":  {meta(capable + `,"io.modelcontextprotocol/protocolVersion":"v9"`), nil, "-32020"},
 		"answers of no object": {strings.Replace(call, `"name"`, `"inputResponses":null,"name"`, 1), nil, "-32602"},
 		"answers of a number":  {strings.Replace(call, `"name"`, `"inputResponses":{"a":1},"name"`, 1), nil, "-32602"},

@@ -23,10 +23,12 @@ const (
 	Newest = "2025-11-25"
 	// Batches is the one that has batches.
 	Batches = "2025-03-26"
+	// Oldest is the oldest.
+	Oldest = "2024-11-05"
 )
 
 // Legacy lists the revisions with a handshake, the newest first.
-func Legacy() []string { return []string{Newest, "2025-06-18", Batches, "2024-11-05"} }
+func Legacy() []string { return []string{Newest, "2025-06-18", Batches, Oldest} }
 
 // Supported lists all revisions, the newest first.
 func Supported() []string { return slices.Insert(Legacy(), 0, Modern) }

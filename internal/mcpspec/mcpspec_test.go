@@ -43,8 +43,8 @@ func TestMetaThatIsRefused(t *testing.T) {
 		`{"io.modelcontextprotocol/clientInfo":{"name":1}}`:                  "a name and a version",
 		`{"io.modelcontextprotocol/clientInfo":"x"}`:                         "a name and a version",
 		`{"io.modelcontextprotocol/logLevel":"loud"}`:                        "eight levels",
-		`{"progressToken":1.5}`:                                              "neither a short string nor an integer",
-		`{"progressToken":null}`:                                             "neither a short string nor an integer",
+		`{"progressToken":1.5}`:                                              "neither a string nor an integer",
+		`{"progressToken":null}`:                                             "neither a string nor an integer",
 		`{"io.modelcontextprotocol/\u006cogLevel":"loud"}`:                   "eight levels",
 		`{"io.modelcontextprotocol/clientInfo":{"name":"a","version":null}}`: "a name and a version",
 	} {

@@ -64,17 +64,20 @@ func (m *Meta) take(name string, value []byte) *jsonrpc.Error {
 	case MetaClientInfo:
 		m.Modern = true
 		if m.Client, ok = ClientOf(value); !ok {
-			return badParams(name + " is not an object of a name and a version")
+			return badParams("clientInfo is not an object of a name and a version")
 		}
 	case MetaLogLevel:
 		m.Modern = true
 		if m.Level, ok = LevelOf(value); !ok {
-			return badParams(name + " is not one of the eight levels")
+			return badParams("logLevel is not one of the eight levels")
 		}
 	case "progressToken":
 		m.Progress = new(jsonrpc.ID)
-		if len(value) > maxToken || m.Progress.UnmarshalJSON(value) != nil {
-			return badParams(name + " is neither a short string nor an integer")
+		switch {
+		case len(value) > maxToken:
+			return badParams(name + " is too long")
+		case m.Progress.UnmarshalJSON(value) != nil:
+			return badParams(name + " is neither a string nor an integer")
 		}
 	case "traceparent":
 		if parent, ok := jsonx.Text(value); ok {
@@ -99,7 +102,10 @@ func (m *Meta) Complete() *jsonrpc.Error {
 
 // Unsupported refuses a revision that is not known.
 func Unsupported(version string) *jsonrpc.Error {
-	data, _ := json.Marshal(map[string]any{"supported": Supported(), "requested": version}) // strings are never refused
+	data, _ := json.Marshal(struct { // strings are never refused
+		Supported []string `json:"supported"`
+		Requested string   `json:"requested"`
+	}{Supported(), version})
 	return &jsonrpc.Error{Code: CodeVersion, Message: "the protocol version is not supported", Data: data}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/mcpspec"
 	"github.com/durward/durward/internal/toolcall"
 )
 
@@ -27,8 +28,8 @@ type invocation struct {
 // A pending is a call that a request asks for.
 type pending struct {
 	inv   invocation
-	asked level       // of messages
-	token *jsonrpc.ID // to report progress under; nil for none
+	asked mcpspec.Level // of messages
+	token *jsonrpc.ID   // to report progress under; nil for none
 	// answer makes the reply of what became of it.
 	answer func(r durward.Result, err error) reply
 }
@@ -49,11 +50,11 @@ func isDirect(method string) bool {
 func (s *session) direct(r request) reply {
 	input := r.Params
 	if input != nil && !isObject(input) {
-		return reply{bad: badParams("params is not an object")}
+		return refuse(jsonrpc.InvalidParams, "params is not an object")
 	}
 	inv := s.invoke(r, "direct", durward.ToolID(r.Method), input)
 	inv.call.Client = s.client
-	return reply{call: &pending{inv: inv, asked: silent, answer: func(result durward.Result, err error) reply {
+	return reply{call: &pending{inv: inv, asked: mcpspec.Silent, answer: func(result durward.Result, err error) reply {
 		if err != nil {
 			return reply{bad: errorOf(inv, result, err)}
 		}
@@ -75,12 +76,12 @@ func (s *session) callTool(_ context.Context, r request) reply {
 		return refuse(jsonrpc.InvalidParams, "unknown tool "+strconv.Quote(short(name)))
 	}
 	inv := s.invoke(r, "mcp", tool, r.params.arguments)
-	inv.call.Client, inv.call.Trace = s.client, r.meta.trace
+	inv.call.Client, inv.call.Trace = s.client, r.meta.Trace
 	asked := s.level
-	if r.meta.modern {
-		inv.call.Client, asked = r.meta.client, r.meta.level
+	if r.meta.Modern {
+		inv.call.Client, asked = r.meta.Client, r.meta.Level
 	}
-	return reply{call: &pending{inv: inv, asked: asked, token: r.meta.progress, answer: func(result durward.Result, err error) reply {
+	return reply{call: &pending{inv: inv, asked: asked, token: r.meta.Progress, answer: func(result durward.Result, err error) reply {
 		if err != nil {
 			return reply{result: failure(r.mark(), inv, result, err)}
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 const readResult = `{"data":"hello\n","bytesRead":6,"sha256":"0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"}`
@@ -82,7 +83,7 @@ func TestWhatABatchIsAnswered(t *testing.T) {
 			if got := behindHello(t, converse(t, options(double(echo)), batchHello+tt.line)); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
-			other := strings.Replace(batchHello, batchVersion, "2025-06-18", 1)
+			other := strings.Replace(batchHello, mcpspec.Batches, "2025-06-18", 1)
 			want := refusal("null", "-32600", "a batch is not accepted")
 			if got := behindHello(t, converse(t, options(nothing(t)), other+tt.line)); got != want {
 				t.Errorf("under another revision: %s", got)

@@ -2,20 +2,12 @@ package mcp
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/mcpspec"
 )
-
-// batchVersion is the one revision that has batches.
-const batchVersion = "2025-03-26"
-
-// legacyVersions are the revisions with a handshake, the newest first.
-func legacyVersions() []string {
-	return []string{"2025-11-25", "2025-06-18", batchVersion, "2024-11-05"}
-}
 
 // legacy answers a request of the era with a handshake.
 func (s *session) legacy(ctx context.Context, r request) reply {
@@ -33,7 +25,7 @@ func (s *session) legacy(ctx context.Context, r request) reply {
 	case answer == nil:
 		return unknownMethod()
 	case s.version == "":
-		return refuse(jsonrpc.InvalidRequest, "initialize comes first, or the _meta of "+modernVersion)
+		return refuse(jsonrpc.InvalidRequest, "initialize comes first, or the _meta of "+mcpspec.Modern)
 	}
 	return answer(ctx, r)
 }
@@ -70,7 +62,7 @@ func (s *session) info() serverInfo {
 // else the newest of those. What was agreed on holds for the whole stream.
 func (s *session) initialize(r request) reply {
 	version, ok := jsonx.Text(r.params.protocolVersion)
-	client, known := clientOf(r.params.clientInfo)
+	client, known := mcpspec.ClientOf(r.params.clientInfo)
 	switch {
 	case r.batched:
 		return refuse(jsonrpc.InvalidRequest, "initialize cannot stand in a batch")
@@ -81,9 +73,7 @@ func (s *session) initialize(r request) reply {
 	case !known:
 		return refuse(jsonrpc.InvalidParams, "clientInfo is not an object of a name and a version")
 	}
-	if versions := legacyVersions(); !slices.Contains(versions, version) {
-		version = versions[0]
-	}
+	version = mcpspec.Agree(version)
 	s.version, s.client = version, client
 	return reply{result: struct {
 		ProtocolVersion string       `json:"protocolVersion"`

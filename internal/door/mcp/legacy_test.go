@@ -3,6 +3,8 @@ package mcp
 import (
 	"strings"
 	"testing"
+
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 const serverSays = `"capabilities":{"tools":{"listChanged":true},"logging":{}},"serverInfo":{"name":"durward","version":"1.2.3","title":"durward"},"instructions":"` + instructed + `"}`
@@ -95,9 +97,9 @@ func TestASecondInitialize(t *testing.T) {
 		return refusal("1", "-32600", "initialize was answered before: "+version+" holds")
 	}
 	tests := []struct{ name, first, second, want string }{
-		{"batches stay", batchHello, other, refused(batchVersion) + pong},
+		{"batches stay", batchHello, other, refused(mcpspec.Batches) + pong},
 		{"batches do not come", initialize, again, refused("2025-11-25") + refusal("null", "-32600", "a batch is not accepted")},
-		{"the same once more", batchHello, again, refused(batchVersion) + pong},
+		{"the same once more", batchHello, again, refused(mcpspec.Batches) + pong},
 	}
 	for _, tt := range tests {
 		if got := behindHello(t, converse(t, options(nothing(t)), tt.first+tt.second+batch)); got != tt.want {

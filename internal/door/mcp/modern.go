@@ -2,16 +2,9 @@ package mcp
 
 import (
 	"context"
-	"slices"
 
-	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/mcpspec"
 )
-
-// modernVersion is the revision without a handshake.
-const modernVersion = "2026-07-28"
-
-// codeVersion is the error for a revision that is not known.
-const codeVersion = -32022
 
 // ttlMs is how long a client may keep a list, in milliseconds.
 const ttlMs = 60_000
@@ -30,14 +23,14 @@ type listMark struct {
 }
 
 func (r request) mark() mark {
-	if !r.meta.modern {
+	if !r.meta.Modern {
 		return mark{}
 	}
 	return mark{ResultType: "complete"}
 }
 
 func (r request) listMark() listMark {
-	if !r.meta.modern {
+	if !r.meta.Modern {
 		return listMark{}
 	}
 	keep := ttlMs
@@ -46,13 +39,8 @@ func (r request) listMark() listMark {
 
 // modern answers a request that says everything itself.
 func (s *session) modern(ctx context.Context, r request) reply {
-	switch {
-	case r.meta.version == "":
-		return refuse(jsonrpc.InvalidParams, metaVersion+" is missing")
-	case !r.meta.capabilities:
-		return refuse(jsonrpc.InvalidParams, metaCapabilities+" is missing")
-	case r.meta.version != modernVersion:
-		return unsupported(r.meta.version)
+	if bad := r.meta.Complete(); bad != nil {
+		return reply{bad: bad}
 	}
 	answer := s.shared(r)
 	switch r.Method {
@@ -67,16 +55,6 @@ func (s *session) modern(ctx context.Context, r request) reply {
 	return answer(ctx, r)
 }
 
-func supportedVersions() []string { return slices.Insert(legacyVersions(), 0, modernVersion) }
-
-func unsupported(version string) reply {
-	data, _ := encode(struct { // strings are never refused
-		Supported []string `json:"supported"`
-		Requested string   `json:"requested"`
-	}{supportedVersions(), version})
-	return reply{bad: &jsonrpc.Error{Code: codeVersion, Message: "the protocol version is not supported", Data: data}}
-}
-
 func (s *session) discover(_ context.Context, r request) reply {
 	m := r.listMark()
 	return reply{result: struct {
@@ -87,5 +65,5 @@ func (s *session) discover(_ context.Context, r request) reply {
 		TTLMs             *int         `json:"ttlMs"`
 		CacheScope        string       `json:"cacheScope"`
 		Meta              any          `json:"_meta"`
-	}{m.mark, supportedVersions(), capabilitiesOf(r.surface), instructions(r.surface), m.TTLMs, m.CacheScope, map[string]serverInfo{metaServerInfo: s.info()}}}
+	}{m.mark, mcpspec.Supported(), capabilitiesOf(r.surface), instructions(r.surface), m.TTLMs, m.CacheScope, map[string]serverInfo{mcpspec.MetaServerInfo: s.info()}}}
 }

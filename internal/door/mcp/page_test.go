@@ -12,6 +12,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/mcpspec"
 	"github.com/durward/durward/internal/toolcall"
 )
 
@@ -105,7 +106,7 @@ func hintsOf(t *testing.T, h hints) []string {
 
 func TestThePageHasEveryRevision(t *testing.T) {
 	shown := rowsOf(t, "\n## Talking to it\n")
-	for way, want := range map[string][]string{"MCP with a handshake": legacyVersions(), "MCP without one": {modernVersion}} {
+	for way, want := range map[string][]string{"MCP with a handshake": mcpspec.Legacy(), "MCP without one": {mcpspec.Modern}} {
 		if row := shown[way]; len(row) != 2 || row[1] != strings.Join(want, ", ") {
 			t.Errorf("%s has %q, and the page shows %q", way, want, row)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 // read takes lines and answers them one after the other. It comes back when the stream has
@@ -62,7 +63,7 @@ func (s *session) line(calls context.Context, text []byte, err error) (here *tas
 		s.send(jsonrpc.Message{}.Refuse(jsonrpc.ErrTooLong))
 	case err != nil:
 		return nil, err
-	case s.version == batchVersion && jsonrpc.IsBatch(text):
+	case s.version == mcpspec.Batches && jsonrpc.IsBatch(text):
 		s.batch(calls, text)
 	default:
 		if t, ok := s.take(calls, text, false); ok {

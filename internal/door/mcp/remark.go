@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 // maxCause bounds what is logged of the cause of an error, in bytes: a path of the caller
@@ -36,7 +37,7 @@ func remarkOn(inv invocation, r durward.Result, err error) (what remark, at slog
 
 // remark logs what there is to be said, with the cause, and tells a client that asked for
 // its level.
-func (s *session) remark(asked level, inv invocation, r durward.Result, err error) {
+func (s *session) remark(asked mcpspec.Level, inv invocation, r durward.Result, err error) {
 	what, at, ok := remarkOn(inv, r, err)
 	if !ok {
 		return
@@ -48,7 +49,7 @@ func (s *session) remark(asked level, inv invocation, r durward.Result, err erro
 			Level  string `json:"level"`
 			Logger string `json:"logger"`
 			Data   remark `json:"data"`
-		}{levelNames()[l], "durward", what})
+		}{l.String(), "durward", what})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 // A resource is something a client can read of a policy.
@@ -16,9 +17,6 @@ type resource struct {
 	MIMEType    string `json:"mimeType"`
 	text        json.RawMessage
 }
-
-// codeNoResource is the error of the legacy era for a URI that is not known.
-const codeNoResource = -32002
 
 // resourcesOf lists the resources in the order of their URIs.
 func resourcesOf(s Surface) []resource {
@@ -72,8 +70,8 @@ func (s *session) readResource(_ context.Context, r request) reply {
 }
 
 func noResource(r request, uri string) reply {
-	code := codeNoResource
-	if r.meta.modern {
+	code := mcpspec.CodeNoResource
+	if r.meta.Modern {
 		code = jsonrpc.InvalidParams
 	}
 	data, _ := encode(map[string]string{"uri": uri}) // strings are never refused

@@ -6,6 +6,7 @@ import (
 
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 // A request is one of the protocol's, with what it carries.
@@ -14,7 +15,7 @@ type request struct {
 	batched bool
 	surface Surface
 	params  params
-	meta    meta
+	meta    mcpspec.Meta
 }
 
 // params are the members that the methods of the protocol have, each still to be judged.
@@ -64,11 +65,11 @@ func (s *session) route(ctx context.Context, r request) reply {
 	}
 	r.params = paramsOf(r.Params)
 	var bad *jsonrpc.Error
-	if r.meta, bad = metaOf(r.params.meta); bad != nil {
+	if r.meta, bad = mcpspec.MetaOf(r.params.meta); bad != nil {
 		return reply{bad: bad}
 	}
 	switch {
-	case r.meta.modern || r.Method == "server/discover" || r.Method == "subscriptions/listen":
+	case r.meta.Modern || r.Method == "server/discover" || r.Method == "subscriptions/listen":
 		return s.modern(ctx, r)
 	}
 	return s.legacy(ctx, r)

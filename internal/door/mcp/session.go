@@ -7,6 +7,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 // maxWaiting bounds those who wait for a call.
@@ -22,7 +23,7 @@ type session struct {
 	// What legacy clients have agreed on, guarded by loop; the version is empty before that.
 	version string
 	client  durward.Client
-	level   level // of messages; silent until the client names one
+	level   mcpspec.Level // of messages; silent until the client names one
 
 	subscriptions []subscription // guarded by loop
 	tools         []byte         // guarded by loop; as they were listed last
@@ -57,7 +58,7 @@ func (k key) give() { <-k }
 
 func newSession(o Options, out io.Writer) *session {
 	return &session{
-		Options: o, budgets: newBudgets(), level: silent, tools: listed(o.Surface()),
+		Options: o, budgets: newBudgets(), level: mcpspec.Silent, tools: listed(o.Surface()),
 		more: make(chan func()), waiting: make(chan struct{}, maxWaiting),
 		loop: make(key, 1), relay: newRelay(),
 		pen: make(key, 1), to: jsonrpc.NewWriter(out), out: make(chan func(*jsonrpc.Writer) error), over: make(chan struct{}),

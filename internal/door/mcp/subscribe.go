@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 // maxSubscriptions bounds those of one client.
@@ -24,7 +25,9 @@ type wishes struct {
 // subscriptionMeta marks what belongs to a subscription.
 type subscriptionMeta map[string]jsonrpc.ID
 
-func (r request) subscriptionMeta() subscriptionMeta { return subscriptionMeta{metaSubscription: r.ID} }
+func (r request) subscriptionMeta() subscriptionMeta {
+	return subscriptionMeta{mcpspec.MetaSubscription: r.ID}
+}
 
 type subscriptionParams struct {
 	Meta subscriptionMeta `json:"_meta"`
@@ -43,7 +46,7 @@ func (s *session) subscribe(_ context.Context, r request) reply {
 	case len(s.subscriptions) == maxSubscriptions:
 		return refuse(jsonrpc.InvalidRequest, "too many subscriptions are open")
 	}
-	kept := request{Message: jsonrpc.Message{Kind: r.Kind, ID: r.ID}, meta: meta{modern: true}}
+	kept := request{Message: jsonrpc.Message{Kind: r.Kind, ID: r.ID}, meta: mcpspec.Meta{Modern: true}}
 	s.subscriptions = append(s.subscriptions, subscription{request: kept, tools: asked.ToolsListChanged})
 	s.notify("notifications/subscriptions/acknowledged", subscriptionParams{r.subscriptionMeta(), &asked})
 	return reply{open: true}

@@ -11,6 +11,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 // The eras.
@@ -21,12 +22,6 @@ const (
 )
 
 const (
-	modernVersion = "2026-07-28"
-	legacyVersion = "2025-11-25"
-	oldestVersion = "2024-11-05"
-	// codeVersion is the error for a revision that a server does not know; who has it is modern.
-	codeVersion = -32022
-
 	greetTime = 10 * time.Second
 	// silentTime is after how long without an answer something else is tried.
 	silentTime = 2 * time.Second
@@ -153,7 +148,7 @@ func (t *talk) discover() (err error) {
 
 func (t *talk) initialize() (err error) {
 	params, _ := json.Marshal(map[string]any{ // strings are never refused
-		"protocolVersion": legacyVersion, "capabilities": capabilities(t.own(), t.config.Offer), "clientInfo": t.engine.clientInfo(),
+		"protocolVersion": mcpspec.Newest, "capabilities": capabilities(t.own(), t.config.Offer), "clientInfo": t.engine.clientInfo(),
 	})
 	t.initialized, err = t.question("initialize", params)
 	return err
@@ -194,10 +189,10 @@ func (t *talk) heardDiscover(r reply) (greeting, error) {
 	switch {
 	case isGone(r.err):
 		return greeting{}, errGone
-	case r.err == nil && lax(r.result, &said) == nil && slices.Contains(said.Supported, modernVersion):
-		return greeting{era: modern, version: modernVersion, can: abilitiesOf(said.Capabilities)}, nil
+	case r.err == nil && lax(r.result, &said) == nil && slices.Contains(said.Supported, mcpspec.Modern):
+		return greeting{era: modern, version: mcpspec.Modern, can: abilitiesOf(said.Capabilities)}, nil
 	case refusesVersion(r.err):
-		return greeting{era: modern, version: modernVersion}, nil
+		return greeting{era: modern, version: mcpspec.Modern}, nil
 	case t.initialized == nil:
 		return greeting{}, t.initialize()
 	}
@@ -208,18 +203,18 @@ func (t *talk) heardDiscover(r reply) (greeting, error) {
 // modern ones do, and that none of those it knows begins with a handshake.
 func refusesVersion(err error) bool {
 	var e *jsonrpc.Error
-	if !errors.As(err, &e) || e.Code != codeVersion {
+	if !errors.As(err, &e) || e.Code != mcpspec.CodeVersion {
 		return false
 	}
 	var data struct {
 		Supported []string `json:"supported"`
 	}
 	known := e.Data != nil && lax(e.Data, &data) == nil
-	return !known || slices.Contains(data.Supported, modernVersion) || !slices.ContainsFunc(data.Supported, isLegacy)
+	return !known || slices.Contains(data.Supported, mcpspec.Modern) || !slices.ContainsFunc(data.Supported, isLegacy)
 }
 
 // isLegacy reports whether a revision begins with a handshake. All are dates.
-func isLegacy(version string) bool { return oldestVersion <= version && version <= legacyVersion }
+func isLegacy(version string) bool { return mcpspec.Oldest <= version && version <= mcpspec.Newest }
 
 func (t *talk) heardInitialize(r reply) (greeting, error) {
 	var said struct {
@@ -240,7 +235,7 @@ func (t *talk) heardInitialize(r reply) (greeting, error) {
 		}
 		return greeting{}, nil // discover may be answered yet
 	case lax(r.result, &said) != nil || !isLegacy(said.Version):
-		return greeting{}, fmt.Errorf("it answered initialize with revision %q; known are those from %s to %s", said.Version, oldestVersion, legacyVersion)
+		return greeting{}, fmt.Errorf("it answered initialize with revision %q; known are those from %s to %s", said.Version, mcpspec.Oldest, mcpspec.Newest)
 	}
 	g := greeting{era: legacy, version: said.Version, can: abilitiesOf(said.Capabilities)}
 	t.body.agree(g)
@@ -283,18 +278,16 @@ type clientInfo struct {
 
 func (e *Engine) clientInfo() clientInfo { return clientInfo{"durward", e.options.Version} }
 
-const metaPrefix = "io.modelcontextprotocol/"
-
 // meta is what each request to a modern server holds, and for a call whose progress is wanted
 // the token to report it under. It is nil where there is nothing to say.
 func (p *run) meta(era string, token int64, offered []string) map[string]any {
 	m := map[string]any{}
 	if era == modern {
-		m[metaPrefix+"protocolVersion"] = modernVersion
-		m[metaPrefix+"clientCapabilities"] = capabilities(map[string]any{}, offered)
-		m[metaPrefix+"clientInfo"] = p.engine.clientInfo()
+		m[mcpspec.MetaVersion] = mcpspec.Modern
+		m[mcpspec.MetaCapabilities] = capabilities(map[string]any{}, offered)
+		m[mcpspec.MetaClientInfo] = p.engine.clientInfo()
 		if level := p.engine.level.Load(); level != nil {
-			m[metaPrefix+"logLevel"] = *level
+			m[mcpspec.MetaLogLevel] = *level
 		}
 	}
 	if token != 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/mcpspec"
 	"github.com/durward/durward/internal/netguard"
 )
 
@@ -208,7 +209,7 @@ func (m *remote) header(era string) http.Header {
 	h.Set("Accept", "application/json, text/event-stream")
 	switch g := m.agreed.Load(); {
 	case era == modern:
-		h.Set("Mcp-Protocol-Version", modernVersion)
+		h.Set("Mcp-Protocol-Version", mcpspec.Modern)
 	case g != nil && era == legacy:
 		h.Set("Mcp-Protocol-Version", g.version)
 	}
