@@ -39,21 +39,26 @@ func (h *hubServer) openMCP() (err error) {
 			tool, err := h.source.Find(context.Background(), id)
 			return err == nil && h.policy.Allows(caller, tool)
 		},
-		Hears:   h.allowsAll,
-		Timeout: func(id durward.ToolID) time.Duration { return h.policy.Timeout(h.serverOf(id), 0) },
-		SetLevel: func(level string) {
-			select {
-			case h.levels <- level:
-			default: // the last one counts
-				select {
-				case <-h.levels:
-				default:
-				}
-				h.levels <- level
-			}
-		},
+		Hears:    h.allowsAll,
+		Timeout:  func(id durward.ToolID) time.Duration { return h.policy.Timeout(h.serverOf(id), 0) },
+		SetLevel: h.setLevel,
 	})
 	return err
+}
+
+// setLevel has servers log from another level on, soon. It does not wait; the last one counts.
+func (h *hubServer) setLevel(level string) {
+	for {
+		select {
+		case h.levels <- level:
+			return
+		default:
+		}
+		select {
+		case <-h.levels:
+		default:
+		}
+	}
 }
 
 // listedOf is an entry as clients of MCP see it.
