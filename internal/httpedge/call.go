@@ -20,12 +20,11 @@ const glance = 200 * time.Millisecond
 func (c *conn) follow(r *http.Request, ended context.Context) (call context.Context, done func()) {
 	c.begin(r)
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
-	w := &watch{conn: c, cancel: cancel}
 	var once sync.Once
-	watched := &watchedContext{inner, func() { once.Do(func() { w.start(r.Context(), ended) }) }}
+	watched := &watchedContext{inner, func() { once.Do(func() { c.watch.start(c, cancel, r.Context(), ended) }) }}
 	return watched, func() {
 		once.Do(func() {}) // it begins no more
-		w.stop()
+		c.watch.stop()
 		cancel(nil)
 	}
 }
@@ -47,60 +46,88 @@ func (c *watchedContext) Err() error {
 	return c.Context.Err()
 }
 
-// A watch cancels a call when its client is gone or the server has ended. Between two looks
-// there is a timer and nothing that runs: a goroutine for each request, and the threads that are
-// woken for it, are a good part of what a short one takes.
+// A watch cancels the request of a connection when its client is gone or the server has ended.
+// Between two looks there is a timer and nothing that runs: a goroutine for each request, and the
+// threads that are woken for it, are a good part of what a short one takes. The timer goes on
+// over requests that follow each other, for the runtime wakes a thread for a new one, too.
 type watch struct {
-	conn   *conn
-	cancel context.CancelCauseFunc
-
-	mu     sync.Mutex    // held while it looks
-	over   bool          // guarded by mu
-	next   *time.Timer   // guarded by mu; nil until it has begun
-	unhook []func() bool // guarded by mu
+	mu     sync.Mutex              // held while it looks
+	cancel context.CancelCauseFunc // guarded by mu; of the request; nil while none is watched
+	looked time.Time               // guarded by mu; or when the request began to be watched
+	unhook [2]func() bool          // guarded by mu; while one is watched
+	timer  *time.Timer             // guarded by mu; nil before the first request
+	runs   bool                    // guarded by mu; the timer does
 }
 
-// start begins to look now and then, and whenever hint ends: the client may be gone then.
-func (w *watch) start(hint, ended context.Context) {
+// start begins to look at c now and then, and whenever hint ends: the client may be gone then.
+func (w *watch) start(c *conn, cancel context.CancelCauseFunc, hint, ended context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.next = time.AfterFunc(glance, w.look)
-	w.unhook = []func() bool{context.AfterFunc(hint, w.look), context.AfterFunc(ended, w.end)}
+	w.cancel, w.looked = cancel, time.Now()
+	w.unhook = [...]func() bool{context.AfterFunc(hint, func() { w.look(c) }), context.AfterFunc(ended, w.end)}
+	switch {
+	case w.runs:
+	case w.timer == nil:
+		w.timer = time.AfterFunc(glance, func() { w.tick(c) })
+	default:
+		w.timer.Reset(glance)
+	}
+	w.runs = true
 }
 
-// stop returns when no look goes on, and none has any effect from then on.
+// stop returns when no look goes on, and none touches the connection until the next request.
 func (w *watch) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.over = true
-	if w.next == nil {
+	if w.unhook[0] == nil {
 		return
 	}
-	w.next.Stop()
-	for _, drop := range w.unhook {
+	for i, drop := range w.unhook {
 		drop()
+		w.unhook[i] = nil
+	}
+	w.cancel = nil
+}
+
+// tick looks when it is time to, and has the timer go on while somebody is to be looked at.
+func (w *watch) tick(c *conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel != nil && time.Since(w.looked) >= glance {
+		w.lookLocked(c)
+	}
+	if w.runs = w.cancel != nil; w.runs {
+		w.timer.Reset(glance - time.Since(w.looked))
 	}
 }
 
-func (w *watch) look() {
+func (w *watch) look(c *conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.over:
-	case w.conn.gone():
-		w.over = true
-		w.cancel(&durward.Error{Reason: durward.CallCancelled, Op: op})
-	default:
-		w.next.Reset(glance)
+	w.lookLocked(c)
+}
+
+// lookLocked needs mu.
+func (w *watch) lookLocked(c *conn) {
+	if w.cancel == nil {
+		return
+	}
+	if w.looked = time.Now(); c.gone() {
+		w.over(&durward.Error{Reason: durward.CallCancelled, Op: op})
 	}
 }
 
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.over {
-		w.over = true
-		w.cancel(&durward.Error{Reason: durward.ShuttingDown, Op: op, Retry: true})
+	w.over(&durward.Error{Reason: durward.ShuttingDown, Op: op, Retry: true})
+}
+
+// over cancels the request, unless that was done or none is watched. It needs mu.
+func (w *watch) over(why error) {
+	if w.cancel != nil {
+		w.cancel(why)
+		w.cancel = nil
 	}
 }
 

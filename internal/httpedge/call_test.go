@@ -201,6 +201,39 @@ func TestClientThatIsGoneCancelsItsCall(t *testing.T) {
 	}
 }
 
+// A client is looked at in each of its requests, whenever the last one was.
+func TestClientThatIsGoneCancelsALaterCall(t *testing.T) {
+	for name, rest := range map[string]time.Duration{"at once": 0, "after a rest": long} {
+		t.Run(name, func(t *testing.T) {
+			last := newCall()
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					last.ServeHTTP(w, r)
+				} else if err := r.Context().Err(); err != nil { // which has it watched
+					t.Error(err)
+				}
+			}), httpedge.Rules{}, httpedge.Options{})
+			c := s.dial()
+			answers := bufio.NewReader(c)
+			for range 3 {
+				s.write(c, "GET / HTTP/1.1\nHost: ADDR\n\n")
+				s.read(answers, "GET")
+			}
+			<-time.After(rest)
+			s.write(c, callHead)
+			<-last.started
+			if err := c.CloseWrite(); err != nil { // which is all that net/http notices
+				t.Fatal(err)
+			}
+			last.stillRuns(t)
+			_ = c.Close()
+			if err := last.causeWithin(t, time.Second); durward.ReasonOf(err) != durward.CallCancelled {
+				t.Errorf("cause is %v, want CallCancelled", err)
+			}
+		})
+	}
+}
+
 // causeWithin waits for the end of the call's context, for so much time as this process
 // gets to see. A ticker drops what a starved process misses, so a busy machine does not
 // count, while a call that blocks does: the ticks go on meanwhile.

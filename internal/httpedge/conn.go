@@ -93,6 +93,7 @@ type conn struct {
 	linger  atomic.Bool
 	reset   atomic.Bool // a read failed because the peer is gone
 	eof     atomic.Bool // the peer ended its side
+	watch   watch       // of its request
 
 	mu       sync.Mutex
 	explicit bool // guarded by mu: someone else set a write deadline
