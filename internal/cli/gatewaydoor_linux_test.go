@@ -96,17 +96,7 @@ func (w *watchedWorker) run(ctx context.Context, c worker.Call) (any, error) {
 
 func (w *watchedWorker) watch(testing.TB) coretest.Watch {
 	w.began, w.ended = make(chan struct{}), make(chan struct{})
-	return coretest.Watch{
-		Started: func(ctx context.Context) error {
-			select {
-			case <-w.began:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		},
-		Gone: func() bool { <-w.ended; return true },
-	}
+	return coretest.Between(w.began, w.ended)
 }
 
 // openGateway opens what stands behind `durward gateway`.

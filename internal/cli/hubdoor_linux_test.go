@@ -90,17 +90,7 @@ func (w *watchedServer) handle(ctx context.Context, r *mcpserve.Request) (json.R
 
 func (w *watchedServer) watch(testing.TB) coretest.Watch {
 	w.began, w.ended = make(chan struct{}), make(chan struct{})
-	return coretest.Watch{
-		Started: func(ctx context.Context) error {
-			select {
-			case <-w.began:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		},
-		Gone: func() bool { <-w.ended; return true },
-	}
+	return coretest.Between(w.began, w.ended)
 }
 
 // A trialHub is a hub that runs.

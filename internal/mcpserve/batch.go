@@ -21,11 +21,6 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, text []byte) 
 		refuse(w, http.StatusBadRequest, jsonrpc.Message{}, bad)
 		return
 	}
-	if !s.enter() {
-		refuse(w, http.StatusServiceUnavailable, jsonrpc.Message{}, closing())
-		return
-	}
-	defer s.leave()
 	one, leave, ok := s.sessionOf(w, r, jsonrpc.Message{})
 	if !ok {
 		return

@@ -25,6 +25,11 @@ const maxBody = 4 << 20
 // ServeHTTP answers one request to the endpoint. Which hosts and origins are served, and who may
 // call, is for whoever stands before it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		refuse(w, http.StatusServiceUnavailable, jsonrpc.Message{}, closing())
+		return
+	}
+	defer s.leave()
 	switch {
 	case r.Method == http.MethodPost:
 		s.post(w, r)
@@ -79,11 +84,6 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, m, bad)
 		return
 	}
-	if !s.enter() {
-		refuse(w, http.StatusServiceUnavailable, m, closing())
-		return
-	}
-	defer s.leave()
 	s.postMessage(w, r, m)
 }
 

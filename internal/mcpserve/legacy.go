@@ -102,11 +102,6 @@ func (s *Server) ofSession(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotAcceptable, jsonrpc.Message{}, badRequest("Accept has to name "+eventStream))
 		return
 	}
-	if !s.enter() {
-		refuse(w, http.StatusServiceUnavailable, jsonrpc.Message{}, closing())
-		return
-	}
-	defer s.leave()
 	one, leave, ok := s.sessionOf(w, r, jsonrpc.Message{})
 	if !ok {
 		return

@@ -68,6 +68,21 @@ type Watch struct {
 	Gone func() bool
 }
 
+// Between watches work by two channels, which are closed when it begins and when it is over.
+func Between(began, ended <-chan struct{}) Watch {
+	return Watch{
+		Started: func(ctx context.Context) error {
+			select {
+			case <-began:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+		Gone: func() bool { <-ended; return true },
+	}
+}
+
 // Engine holds an engine to the rules of [core.Engine] and [core.Prepared].
 func Engine(t *testing.T, fresh func(t *testing.T) Subject) {
 	holdAll(t, fresh, engineRules)
