@@ -23,7 +23,7 @@ func TestHubPassesResultsOnAsTheyAre(t *testing.T) {
 	session := h.session("2025-06-18")
 	long := strings.Repeat("0123456789abcdef", 5<<20/16)
 	text := `{"type":"text","text":"\u0000 \ud83d\ude00 ` + long + `"}`
-	structured := `{` + odd + `,"deep":` + deep(500) + `,"long":"` + long + `"}`
+	structured := `{` + odd + `,"deep":` + deep(500) + `,"long":"` + long[:1<<20] + `"}`
 	for name, test := range map[string]struct{ result, output string }{
 		"structured":     {`{"zeta":[1.0],"structuredContent":` + structured + `,"content":[],"_meta":{"x/y":1.0},"isError":false,"other":{"b":1.50,"a":[]}}`, structured},
 		"text":           {`{"content":[` + text + `]}`, text[len(`{"type":"text","text":`) : len(text)-1]},
@@ -55,7 +55,7 @@ func TestHubPassesArgumentsOnAsTheyAre(t *testing.T) {
 	h.runs("a")
 	d := h.talk(t)
 	session := h.session("2025-06-18")
-	arguments := `{` + odd + `,"deep":` + deep(90) + `,"long":"` + strings.Repeat("0123456789abcdef", 3<<20/16) + `"}`
+	arguments := `{` + odd + `,"deep":` + deep(90) + `,"long":"` + strings.Repeat("0123456789abcdef", 1<<20/16) + `"}`
 	result := `{"content":[],"structuredContent":` + arguments + `}`
 	broken := strings.ReplaceAll(arguments, `,"`, ",\n\t \"")
 	same(t, "/execute", h.execute("echo", broken).body, `{"status":"success","output":`+arguments+`,"error":null,"execution_time_ms":…}`+"\n")
