@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 
 	"github.com/durward/durward/internal/jsonx"
 )
@@ -29,6 +30,9 @@ type Reader struct {
 	limit int
 	err   error // what ended the stream
 
+	part    []byte // of the line that is being read
+	tooLong bool   // that line is
+
 	head, tail []byte // of the last line that was too long
 }
 
@@ -44,8 +48,9 @@ func NewReader(r io.Reader, limit int) *Reader {
 // ReadLine gives the next line that is not blank, without its end; it is the caller's
 // to keep. At the end of the stream a line needs no end.
 //
-// After [ErrTooLong] the line has been passed over and reading goes on. Any other
-// error is that of the stream, io.EOF included, and stays.
+// After [ErrTooLong] the line has been passed over and reading goes on, and so it does in the
+// middle of a line after [os.ErrDeadlineExceeded]. Any other error is that of the stream,
+// io.EOF included, and stays.
 func (r *Reader) ReadLine() ([]byte, error) {
 	for {
 		line, err := r.line()
@@ -64,34 +69,41 @@ func (r *Reader) line() ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	var line []byte
-	for tooLong := false; ; {
+	for {
 		part, err := r.in.ReadSlice('\n')
-		if over := len(line)+len(part) > r.most(); tooLong || over {
-			if !tooLong {
-				r.begin(line, part)
+		if over := len(r.part)+len(part) > r.most(); r.tooLong || over {
+			if !r.tooLong {
+				r.begin(r.part, part)
 			}
 			r.goOn(part)
-			tooLong, line = true, nil
+			r.tooLong, r.part = true, nil
 		} else {
-			line = r.join(line, part)
+			r.part = r.join(r.part, part)
 		}
-		if errors.Is(err, bufio.ErrBufferFull) {
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
 			continue
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, err
 		}
 		if r.err = err; err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-		if !tooLong && len(line) > r.limit {
-			r.begin(line, nil)
-			tooLong = true
-		}
-		if tooLong {
-			return nil, ErrTooLong
-		}
-		return line, nil
+		return r.whole()
 	}
+}
+
+// whole gives the line that was read up to its end.
+func (r *Reader) whole() ([]byte, error) {
+	line, tooLong := bytes.TrimSuffix(bytes.TrimSuffix(r.part, []byte("\n")), []byte("\r")), r.tooLong
+	if !tooLong && len(line) > r.limit {
+		r.begin(line, nil)
+		tooLong = true
+	}
+	if r.part, r.tooLong = nil, false; tooLong {
+		return nil, ErrTooLong
+	}
+	return line, nil
 }
 
 // Ends gives the first and the last bytes, up to 4 KiB each, of the line for which ReadLine

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -82,6 +83,50 @@ func TestABrokenStreamGivesNoHalfLine(t *testing.T) {
 			t.Fatalf("%q, %v", line, err)
 		}
 	}
+}
+
+// A read that has waited for too long takes nothing away.
+func TestALineIsReadOnAfterADeadline(t *testing.T) {
+	pieces := func(texts ...string) io.Reader {
+		var all []io.Reader
+		for _, text := range texts {
+			all = append(all, strings.NewReader(text), iotest.ErrReader(os.ErrDeadlineExceeded))
+		}
+		return &stuttering{all}
+	}
+	in := jsonrpc.NewReader(pieces("fir", "", "st\nsec", "ond\n0123", "4567", "89\nlast"), 8)
+	want := []string{"", "", "first", "", "second", "", "", "…", "", "last"}
+	for i, want := range want {
+		line, err := in.ReadLine()
+		got := string(line)
+		if errors.Is(err, jsonrpc.ErrTooLong) {
+			got, err = "…", nil
+			if head, tail := in.Ends(); string(head) != "0123456789\n" || !strings.HasSuffix(string(head), string(tail)) {
+				t.Errorf("the ends are %q and %q", head, tail)
+			}
+		}
+		if got != want || (err != nil) != (want == "") || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("%d: %q, %v", i, got, err)
+		}
+	}
+}
+
+// A stuttering reader gives the error of each reader and goes on with the next one.
+type stuttering struct{ from []io.Reader }
+
+func (s *stuttering) Read(p []byte) (int, error) {
+	for len(s.from) > 0 {
+		n, err := s.from[0].Read(p)
+		if errors.Is(err, io.EOF) {
+			s.from = s.from[1:]
+			continue
+		}
+		if err != nil {
+			s.from = s.from[1:]
+		}
+		return n, err
+	}
+	return 0, io.EOF
 }
 
 // A line is the caller's: the next one does not overwrite it.
