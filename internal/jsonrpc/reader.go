@@ -63,6 +63,9 @@ func (r *Reader) ReadLine() ([]byte, error) {
 	}
 }
 
+// Buffered reports whether something behind the last line has been read already.
+func (r *Reader) Buffered() bool { return r.in.Buffered() > 0 }
+
 // line gives the next line, blank or not; before the end of the stream that may be one
 // that is not there.
 func (r *Reader) line() ([]byte, error) {

@@ -119,7 +119,7 @@ func (process *run) call(ctx context.Context, p *prepared, events durward.Events
 		defer s.slots.give()
 		return process.subscribe(ctx, p.target.Method, keyOf(p.input, "uri"))
 	}
-	q, _ := process.ask(ctx, p.method(), func(id int64) json.RawMessage { return process.callParams(id, p, events) }, events)
+	q, _ := process.pose(ctx, p.method(), func(id int64) json.RawMessage { return process.callParams(id, p, events) }, events)
 	if q == nil {
 		s.slots.give()
 		if ctx.Err() != nil {
@@ -129,6 +129,7 @@ func (process *run) call(ctx context.Context, p *prepared, events durward.Events
 		return nil, stopped(s.config.Name, soon)
 	}
 	defer q.hush()
+	process.hearOut(ctx, q)
 	select {
 	case r := <-q.reply:
 		s.slots.give()

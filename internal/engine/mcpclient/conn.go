@@ -3,8 +3,6 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"strconv"
 	"sync"
 
@@ -30,8 +28,9 @@ type reply struct {
 
 // A question is a request that a server has been sent.
 type question struct {
-	id    int64
-	reply chan reply // takes one
+	id     int64
+	reply  chan reply // takes one
+	stands bool       // it is open for as long as the run, as a rule, and nobody waits for it
 
 	// ctx ends when nobody waits for the answer any more; nil where there are no events.
 	ctx  context.Context
@@ -92,6 +91,11 @@ type wire interface {
 	send(ctx context.Context, m jsonrpc.Message) (sent bool, err error)
 	// agree is told once how the server is to be spoken to.
 	agree(g greeting)
+	// mind makes sure that what the server says is taken in.
+	mind()
+	// hearOut is mind for who waits for one reply. It may come back before the reply is there or
+	// ctx ends, and otherwise does then.
+	hearOut(ctx context.Context, q *question)
 }
 
 // A conn is a conversation with one run of a server.
@@ -105,6 +109,8 @@ type conn struct {
 
 	mu    sync.Mutex
 	asked map[int64]*question // guarded by mu
+	waits int                 // guarded by mu; how many of those somebody waits for
+	heard int                 // guarded by mu; how many had an answer
 	over  error               // guarded by mu; why nothing can be asked any more
 }
 
@@ -119,7 +125,16 @@ func newConn(w wire, r *run) *conn {
 // server has nothing of it. With a question, which then always gets a reply, ctx has ended
 // while the request was written.
 func (c *conn) ask(ctx context.Context, method string, params func(id int64) json.RawMessage, events durward.Events) (*question, error) {
-	q := &question{id: c.of.ids.Add(1), reply: make(chan reply, 1), events: events}
+	q, err := c.pose(ctx, method, params, events)
+	if q != nil {
+		c.mind()
+	}
+	return q, err
+}
+
+// pose is ask for who calls hearOut next.
+func (c *conn) pose(ctx context.Context, method string, params func(id int64) json.RawMessage, events durward.Events) (*question, error) {
+	q := &question{id: c.of.ids.Add(1), reply: make(chan reply, 1), stands: method == listening, events: events}
 	if events != nil {
 		q.ctx, q.over = context.WithCancel(ctx)
 	}
@@ -148,6 +163,9 @@ func (c *conn) expect(q *question) error {
 		return c.over
 	}
 	c.asked[q.id] = q
+	if !q.stands {
+		c.waits++
+	}
 	return nil
 }
 
@@ -158,7 +176,17 @@ func (c *conn) forget(id int64) *question {
 	defer c.mu.Unlock()
 	q := c.asked[id]
 	delete(c.asked, id)
+	if q != nil && !q.stands {
+		c.waits--
+	}
 	return q
+}
+
+// waiting tells for how many questions somebody waits, and how many had an answer so far.
+func (c *conn) waiting() (now, heard int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waits, c.heard
 }
 
 func (c *conn) find(id int64) *question {
@@ -206,7 +234,7 @@ func (c *conn) finish(why error) {
 	for _, q := range c.asked {
 		q.reply <- reply{err: why}
 	}
-	c.asked = nil
+	c.asked, c.waits = nil, 0
 }
 
 // isOver reports whether nothing can be asked any more.
@@ -219,22 +247,6 @@ func (c *conn) isOver() bool {
 // notify sends a notification.
 func (c *conn) notify(ctx context.Context, method string, params json.RawMessage) {
 	_, _ = c.send(ctx, jsonrpc.Message{Kind: jsonrpc.Notification, Method: method, Params: params})
-}
-
-// read takes what a server says until its output ends.
-func (c *conn) read(stdout io.Reader) {
-	lines := jsonrpc.NewReader(stdout, c.of.engine.options.lineBytes)
-	for {
-		text, err := lines.ReadLine()
-		switch {
-		case errors.Is(err, jsonrpc.ErrTooLong):
-			c.overlong(lines.Ends())
-		case err != nil:
-			return
-		default:
-			c.take(text)
-		}
-	}
 }
 
 // take reads one line. Whatever is wrong with it, the next one may be better.
@@ -277,6 +289,9 @@ func (c *conn) takeOne(text []byte) {
 // means nothing.
 func (c *conn) settle(id jsonrpc.ID, r reply, text []byte) {
 	if q := c.forget(numberOf(id)); q != nil {
+		c.mu.Lock()
+		c.heard++
+		c.mu.Unlock()
 		q.reply <- r
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonrpc"
 )
 
 // Whatever a server prints, nothing breaks, and a question gets one reply at most, which then is
@@ -31,7 +32,9 @@ func FuzzServerOutput(f *testing.F) {
 		if err := p.expect(q); err != nil {
 			t.Fatal(err)
 		}
-		p.read(bytes.NewReader(text))
+		in := &intake{conn: p.conn, lines: jsonrpc.NewReader(bytes.NewReader(text), 256)}
+		for in.line() {
+		}
 		p.finish(disconnected("a", errGone))
 		r := <-q.reply
 		if len(q.reply) > 0 || (r.err == nil) == (r.result == nil) {

@@ -150,7 +150,7 @@ func (p *run) page(ctx context.Context, l *listing) (json.RawMessage, error) {
 // inquire asks something that is no call, and waits for the answer.
 func (p *run) inquire(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
 	text, _ := json.Marshal(params) // strings are never refused
-	q, err := p.ask(ctx, method, func(int64) json.RawMessage { return text }, nil)
+	q, err := p.pose(ctx, method, func(int64) json.RawMessage { return text }, nil)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -158,6 +158,7 @@ func (p *run) inquire(ctx context.Context, method string, params map[string]any)
 	default:
 		return nil, errGone
 	}
+	p.hearOut(ctx, q)
 	select {
 	case r := <-q.reply:
 		if isGone(r.err) {

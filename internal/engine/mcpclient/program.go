@@ -33,7 +33,8 @@ type program struct {
 	*spawn
 	*sender
 	os      *sandbox.Process
-	egress  *egress.Proxy  // nil where it has no way out of its own
+	egress  *egress.Proxy // nil where it has no way out of its own
+	intake  *intake
 	readers sync.WaitGroup // of its output
 	silent  chan struct{}  // closed when its output has ended
 	lastly  string         // the last line of its errors; set when the readers have ended
@@ -47,7 +48,8 @@ func (r *run) spawn(ctx context.Context) (*program, error) {
 	}
 	p := &program{spawn: sp, sender: newSender(sp.stdin), os: started, silent: make(chan struct{})}
 	r.conn = newConn(p, r)
-	p.readers.Go(func() { r.read(p.stdout); close(p.silent) })
+	p.intake = newIntake(p.stdout, r.conn)
+	p.readers.Go(func() { p.intake.run(); close(p.silent) })
 	p.readers.Go(func() { p.lastly = r.stderr.follow(p.stderr, p.tellError) })
 	if err := p.openNetwork(); err != nil {
 		r.end(err)
@@ -71,6 +73,10 @@ func (p *program) send(ctx context.Context, m jsonrpc.Message) (sent bool, err e
 
 // agree has nothing to keep in mind.
 func (p *program) agree(greeting) {}
+
+func (p *program) mind() { p.intake.mind() }
+
+func (p *program) hearOut(ctx context.Context, q *question) { p.intake.hearOut(ctx, q) }
 
 func (p *program) tellError(line string) { p.log.Debug("an MCP server says", "stderr", line) }
 
@@ -110,9 +116,9 @@ func (p *program) bury(r *run) (clean bool, err error) {
 	p.os.Kill()
 	<-p.os.Gone()
 	p.sender.close()
-	for _, f := range []interface{ SetReadDeadline(time.Time) error }{p.stdout, p.stderr} {
-		_ = f.SetReadDeadline(time.Now().Add(drainTime)) // somebody who got away may hold it open
-	}
+	end := time.Now().Add(drainTime) // somebody who got away may hold them open
+	p.intake.close(end)
+	_ = p.stderr.SetReadDeadline(end)
 	p.readers.Wait()
 	p.stdout.Close()
 	p.stderr.Close()

@@ -105,6 +105,11 @@ func (u unreachable) Unwrap() error { return u.error }
 
 func (m *remote) pid() int { return 0 }
 
+// mind has nothing to do: each answer has a goroutine that takes it in.
+func (m *remote) mind() {}
+
+func (m *remote) hearOut(context.Context, *question) {}
+
 func (m *remote) report() *durward.Report { return nil }
 
 func (m *remote) await(r *run) {
