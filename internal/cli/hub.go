@@ -227,7 +227,7 @@ func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	door, err := hub.New(h.door())
 	if err != nil {
-		return errors.Join(err, h.close())
+		return errors.Join(err, h.close(ctx))
 	}
 	var beside sync.WaitGroup
 	beside.Go(func() { h.tellLevels(ctx) })
@@ -238,7 +238,7 @@ func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
 	ended, open := make(chan error, 2), 0
 	if l != nil {
 		open++
-		server := httpedge.New(door, httpedge.Options{Grace: 5 * time.Second, BodyBytes: 8 << 20, WriteError: hub.WriteError, Logger: h.logger})
+		server := httpedge.New(door, httpedge.Options{Grace: hubGrace, BodyBytes: 8 << 20, WriteError: hub.WriteError, Logger: h.logger})
 		beside.Go(func() { <-server.Draining(); h.mcp.Drain() })
 		fmt.Fprintln(h.stderr, httpedge.StartLine(l.Addr()))
 		go func() { ended <- server.Serve(ctx, l) }()
@@ -249,6 +249,9 @@ func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
 		go func() { ended <- h.mcp.ServeStream(ctx, h.caller(), h.stdin, h.stdout) }()
 	}
 	var failed error
+	grace, over := context.WithCancel(context.WithoutCancel(ctx))
+	defer over()
+	context.AfterFunc(ctx, func() { time.AfterFunc(hubGrace, over) })
 	for open > 0 {
 		select {
 		case <-h.changed:
@@ -258,16 +261,47 @@ func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
 			failed = errors.Join(failed, err)
 			cancel()
 		case <-signals.second:
-			h.engine.Kill()
-			return exitStatus(signals.status())
+			return h.hurry(h.closing(grace), signals.status())
 		}
 	}
-	return errors.Join(failed, h.close())
+	closed := h.closing(grace)
+	select {
+	case err := <-closed:
+		return errors.Join(failed, err)
+	case <-signals.second:
+		return h.hurry(closed, signals.status())
+	}
 }
 
-func (h *hubServer) close() error {
+const (
+	// hubGrace is what calls get to end by themselves once no more are taken.
+	hubGrace = 5 * time.Second
+	// hubHurry is what the kernel gets to end killed servers in.
+	hubHurry = time.Second
+)
+
+// closing closes all beside its caller. Calls have until the end of grace.
+func (h *hubServer) closing(grace context.Context) <-chan error {
+	closed := make(chan error, 1)
+	go func() { closed <- h.close(grace) }()
+	return closed
+}
+
+// hurry kills the servers, and waits no longer than that takes.
+func (h *hubServer) hurry(closed <-chan error, status int) error {
+	h.engine.Kill()
+	timer := time.NewTimer(hubHurry)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	}
+	return exitStatus(status)
+}
+
+func (h *hubServer) close(grace context.Context) error {
 	h.mcp.Drain()
-	h.runtime.Shutdown(context.Background())
+	h.runtime.Shutdown(grace)
 	h.mcp.Close()
 	err := errors.Join(h.engine.Close(), h.guard.Close(), h.log.Close())
 	h.idle = true

@@ -116,7 +116,7 @@ func openHub(t testing.TB, env map[string]string) trialHub {
 	h.engine.Start(t.Context())
 	h.source.Refresh()
 	return trialHub{h, func() {
-		if err := h.close(); err != nil {
+		if err := h.close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}}

@@ -22,14 +22,9 @@ type hubSearch struct {
 func (s *hubSearch) find(caller durward.Caller, query string, limit int) []hub.Listed {
 	view, index := s.current()
 	var found []hub.Listed
-	for _, match := range index.Find(query, len(view.MCP)) {
-		e := view.MCP[match.Entry]
-		if !s.hub.policy.Allows(caller, e.Tool) {
-			continue
-		}
-		if found = append(found, listedOf(e)); len(found) == limit {
-			break
-		}
+	may := func(entry int) bool { return s.hub.policy.Allows(caller, view.MCP[entry].Tool) }
+	for _, match := range index.Find(query, limit, may) {
+		found = append(found, listedOf(view.MCP[match.Entry]))
 	}
 	return found
 }

@@ -49,14 +49,18 @@ func serve(t *testing.T, handle handler) *subject {
 	return s
 }
 
-func newServer(t *testing.T, handle handler) *subject {
+func newServer(t *testing.T, handle handler, change ...func(*mcpserve.Options)) *subject {
 	t.Helper()
 	if handle == nil {
 		handle = echo
 	}
-	s, err := mcpserve.New(mcpserve.Options{
+	o := mcpserve.Options{
 		Info: mcpserve.Info{Name: "subject", Version: "1"}, Capabilities: func() json.RawMessage { return json.RawMessage(offered) }, Handle: handle,
-	})
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := mcpserve.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +123,10 @@ func (s *subject) request(method, body string, headers ...string) *http.Request 
 	}
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
+		if more, ok := strings.CutPrefix(name, "+"); ok { // beside the one that is there
+			r.Header.Add(more, value)
+			continue
+		}
 		if value == "" {
 			r.Header.Del(name)
 			continue

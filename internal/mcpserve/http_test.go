@@ -128,6 +128,8 @@ func TestNewerEraIsHeldToItsHeaders(t *testing.T) {
 		"another method":       {call, []string{"Mcp-Method: Tools/call"}, "-32020"},
 		"no name header":       {call, []string{"Mcp-Name: "}, "-32020"},
 		"another name":         {call, []string{"Mcp-Name: u"}, "-32020"},
+		"two names":            {call, []string{"Mcp-Name: t", "+Mcp-Name: u"}, "-32020"},
+		"two methods":          {call, []string{"+Mcp-Method: tools/list"}, "-32020"},
 		"broken base64":        {call, []string{"Mcp-Name: =?base64?d!?="}, "-32020"},
 		"no meta":              {`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, nil, "-32602"},
 		"no params":            {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil, "-32602"},

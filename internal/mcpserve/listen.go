@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/mcpspec"
@@ -13,6 +14,7 @@ import (
 // A listener is a request of the newer era that stays open for changes.
 type listener struct {
 	request jsonrpc.Message // of it, the id
+	caller  durward.Caller
 	out     *stream
 	lists   map[string]bool // methods of notifications
 	uris    uris
@@ -24,12 +26,22 @@ type listeners struct {
 	all map[*listener]struct{} // guarded by mu
 }
 
-const maxListeners = 256
+// What may be open at once, of all callers and of one.
+const (
+	maxListeners = 256
+	maxOfCaller  = 128
+)
 
 func (s *listeners) add(l *listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.all) >= maxListeners {
+	ofCaller := 0
+	for other := range s.all {
+		if other.caller == l.caller {
+			ofCaller++
+		}
+	}
+	if len(s.all) >= maxListeners || ofCaller >= maxOfCaller {
 		return false
 	}
 	if s.all == nil {
@@ -68,7 +80,7 @@ func (s *Server) listen(q *Request) (*listener, *jsonrpc.Error) {
 	if len(filter) == 0 || filter[0] != '{' {
 		return nil, badParams("notifications is not an object of what to listen to")
 	}
-	l := &listener{request: jsonrpc.Message{Kind: jsonrpc.Request, ID: q.message.ID}, out: q.out, lists: map[string]bool{}}
+	l := &listener{request: jsonrpc.Message{Kind: jsonrpc.Request, ID: q.message.ID}, caller: q.Caller, out: q.out, lists: map[string]bool{}}
 	told, offered := map[string]any{}, s.Capabilities()
 	for _, wish := range wishes {
 		value := string(member(filter, wish.name))

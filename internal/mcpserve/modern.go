@@ -37,6 +37,11 @@ func checkHeaders(h http.Header, m jsonrpc.Message, meta mcpspec.Meta) *jsonrpc.
 	if bad != nil && bad.Code != mcpspec.CodeVersion {
 		return bad
 	}
+	for _, name := range []string{headerVersion, headerMethod, headerName} {
+		if values := h.Values(name); len(values) > 1 {
+			return badHeader(name, strings.Join(values, ","))
+		}
+	}
 	if version := h.Get(headerVersion); version != meta.Version {
 		return badHeader(headerVersion, version)
 	}

@@ -10,12 +10,8 @@ import (
 	"github.com/durward/durward/internal/mcpspec"
 )
 
-const (
-	// idleLimit is after how long without a request a session is over.
-	idleLimit = time.Hour
-	// idleLeast is how long a session was idle at least that makes room for another one.
-	idleLeast = time.Minute
-)
+// idleLimit is after how long without a request a session is over.
+const idleLimit = time.Hour
 
 // Sessions are all that are open. The zero value has none.
 type sessions struct {
@@ -58,28 +54,34 @@ func (s *sessions) enlist(one *session) {
 	s.all[one] = struct{}{}
 }
 
-// makeRoom ends sessions that were idle for too long, and the one that was idle longest where there
-// are too many; s.mu is held.
+// makeRoom ends sessions that were idle for too long. Where there are too many all the same, the
+// caller who has the most of them loses the one that it did not use for the longest time; s.mu is
+// held.
 func (s *sessions) makeRoom() bool {
-	var oldest *session
-	var longest time.Duration
+	count := map[durward.Caller]int{}
 	for _, one := range s.byID {
-		idle := one.idle()
-		if idle > idleLimit {
+		if one.idle() > idleLimit {
 			s.drop(one)
 			continue
 		}
-		if idle > longest {
-			oldest, longest = one, idle
-		}
+		count[one.caller]++
 	}
 	if len(s.byID) < s.most {
 		return true
 	}
-	if longest < idleLeast {
+	var victim *session
+	var longest time.Duration
+	for _, one := range s.byID {
+		switch idle := one.idle(); {
+		case idle == 0:
+		case victim == nil || count[one.caller] > count[victim.caller] || count[one.caller] == count[victim.caller] && idle > longest:
+			victim, longest = one, idle
+		}
+	}
+	if victim == nil {
 		return false
 	}
-	s.drop(oldest)
+	s.drop(victim)
 	return true
 }
 

@@ -174,20 +174,18 @@ func (t *talk) request(m jsonrpc.Message, meta mcpspec.Meta) *Request {
 
 // start has a request carried out, once there is a slot for it.
 func (t *talk) start(m jsonrpc.Message, meta mcpspec.Meta) {
-	select {
-	case t.slots <- struct{}{}:
-	default:
-		t.send(m.Refuse(&jsonrpc.Error{Code: codeClosing, Message: "too many requests are open: wait for answers"}))
+	if !t.enter(1) {
+		t.send(m.Refuse(tooManyOpen()))
 		return
 	}
 	_, ok := t.server.start(t.request(m, meta), func(answer jsonrpc.Message) {
 		if answer.Kind != 0 {
 			t.send(answer)
 		}
-		<-t.slots
+		t.leave(1)
 	})
 	if !ok {
-		<-t.slots
+		t.leave(1)
 		t.send(m.Refuse(idInUse()))
 	}
 }
@@ -209,11 +207,42 @@ func (t *talk) batch(line []byte) {
 		t.send(jsonrpc.Message{}.Refuse(bad))
 		return
 	}
-	t.server.startBatch(list, "stdio", t.session, t.general, func(answers []jsonrpc.Message) {
+	if !t.enter(len(list)) {
+		t.send(jsonrpc.Message{}.Refuse(tooManyOpen()))
+		return
+	}
+	requests := t.server.startBatch(list, "stdio", t.session, t.general, func(answers []jsonrpc.Message) {
 		if len(answers) > 0 {
 			t.general.putText(textOf(answers), mustArrive)
 		}
+		t.leave(len(list))
 	})
+	if requests == 0 {
+		t.leave(len(list))
+	}
+}
+
+// enter takes slots for so many requests, or none.
+func (t *talk) enter(n int) bool {
+	for taken := range n {
+		select {
+		case t.slots <- struct{}{}:
+		default:
+			t.leave(taken)
+			return false
+		}
+	}
+	return true
+}
+
+func (t *talk) leave(n int) {
+	for range n {
+		<-t.slots
+	}
+}
+
+func tooManyOpen() *jsonrpc.Error {
+	return &jsonrpc.Error{Code: codeClosing, Message: "too many requests are open: wait for answers"}
 }
 
 // listen opens a subscription.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -158,6 +159,43 @@ func TestRequestsGetTimeToEnd(t *testing.T) {
 	close(go_)
 	p.want(`{"jsonrpc":"2.0","id":1,"result":` + result + `}`)
 	p.end()
+}
+
+func TestBatchGetsTimeToEnd(t *testing.T) {
+	goOn := make(chan struct{})
+	p := newServer(t, func(ctx context.Context, _ *mcpserve.Request) (json.RawMessage, error) {
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+		}
+		return json.RawMessage(result), ctx.Err()
+	}).pipe(t.Context())
+	p.send(hello("2025-03-26", `{}`))
+	p.wantPart(`"id":0`)
+	p.send("[" + call(`1`, ``) + "]")
+	p.in.Close()
+	close(goOn)
+	p.want(`[{"jsonrpc":"2.0","id":1,"result":` + result + `}]`)
+	p.end()
+}
+
+func TestBatchesCountAsTheirRequests(t *testing.T) {
+	goOn := make(chan struct{})
+	defer close(goOn)
+	p := newServer(t, func(context.Context, *mcpserve.Request) (json.RawMessage, error) {
+		<-goOn
+		return json.RawMessage(result), nil
+	}).pipe(t.Context())
+	p.send(hello("2025-03-26", `{}`))
+	p.wantPart(`"id":0`)
+	for batch := range 5 {
+		text := "["
+		for i := range 60 {
+			text += call(strconv.Itoa(batch*60+i), ``) + ","
+		}
+		p.send(text + `{"jsonrpc":"2.0","method":"notifications/initialized"}]`)
+	}
+	p.wantPart("too many requests are open")
 }
 
 func TestClientThatDoesNotReadHoldsNobodyUp(t *testing.T) {

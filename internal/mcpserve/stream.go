@@ -29,6 +29,8 @@ const (
 type stream struct {
 	// keeps is set where a client may come back for what it was sent.
 	keeps bool
+	// name is that among the streams of a session, or 0; their lock guards it.
+	name uint64
 	// more has an element when there may be something to take.
 	more chan struct{}
 	// less has an element when something was taken.
@@ -92,6 +94,12 @@ func (s *stream) finish(m jsonrpc.Message) {
 	}
 	s.ended = true
 	signal(s.more)
+}
+
+func (s *stream) hasEnded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
 }
 
 // interrupt has the reader leave when it has taken what there is, the zero event at least. Another

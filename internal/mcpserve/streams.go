@@ -1,6 +1,7 @@
 package mcpserve
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ type streams struct {
 	over   []uint64           // guarded by mu; the oldest first
 }
 
-// add gives a stream a name.
+// add gives a stream a name. It may have ended already.
 func (s *streams) add(one *stream) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,8 +31,12 @@ func (s *streams) add(one *stream) uint64 {
 		s.byName = map[uint64]*stream{}
 	}
 	s.last++
-	s.byName[s.last] = one
-	return s.last
+	one.name = s.last
+	s.byName[one.name] = one
+	if one.hasEnded() {
+		s.keep(one)
+	}
+	return one.name
 }
 
 func (s *streams) find(name uint64) *stream {
@@ -44,11 +49,14 @@ func (s *streams) find(name uint64) *stream {
 func (s *streams) finished(one *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, is := range s.byName {
-		if is == one {
-			s.over = append(s.over, name)
-		}
+	if one.name != 0 && !slices.Contains(s.over, one.name) {
+		s.keep(one)
 	}
+}
+
+// keep makes room for a stream that has ended; s.mu is held.
+func (s *streams) keep(one *stream) {
+	s.over = append(s.over, one.name)
 	size := 0
 	for _, name := range s.over {
 		size += s.byName[name].size()

@@ -140,8 +140,9 @@ const (
 )
 
 // Find gives the tools that fit best, no more than limit and no more than 100, the best first. Of equals the one whose
-// name sorts first comes first, and then the one that stands first in the catalogue.
-func (x *Index) Find(query string, limit int) []Match {
+// name sorts first comes first, and then the one that stands first in the catalogue. Those that may
+// refuses, by their places, are as if they were not there; nil refuses none.
+func (x *Index) Find(query string, limit int, may func(entry int) bool) []Match {
 	asked := wordsOfQuery(query)
 	if limit <= 0 || len(asked) == 0 {
 		return nil
@@ -167,6 +168,9 @@ func (x *Index) Find(query string, limit int) []Match {
 	limit = min(limit, mostFound)
 	matches := make([]Match, 0, limit+1)
 	for _, i := range all {
+		if may != nil && !may(int(i)) {
+			continue
+		}
 		covered := float64(found[i]) / float64(len(asked))
 		m := Match{int(i), total[i] * (0.4 + 0.6*covered)}
 		if len(matches) == limit && order(matches[limit-1], m) < 0 {

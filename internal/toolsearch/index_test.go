@@ -30,7 +30,7 @@ var catalogue = []toolsearch.Entry{
 
 func found(x *toolsearch.Index, query string, limit int) []string {
 	var names []string
-	for _, m := range x.Find(query, limit) {
+	for _, m := range x.Find(query, limit, nil) {
 		names = append(names, catalogue[m.Entry].Name)
 	}
 	return names
@@ -72,10 +72,10 @@ func TestTheRightToolComesFirst(t *testing.T) {
 			t.Errorf("%q finds %q", query, got)
 		}
 	}
-	if got := x.Find("file", 0); got != nil {
+	if got := x.Find("file", 0, nil); got != nil {
 		t.Error(got)
 	}
-	if got := toolsearch.New(nil).Find("file", 5); len(got) != 0 {
+	if got := toolsearch.New(nil).Find("file", 5, nil); len(got) != 0 {
 		t.Error(got)
 	}
 }
@@ -92,7 +92,7 @@ func TestAnyCatalogue(t *testing.T) {
 			entries[i] = toolsearch.Entry{Name: n, Description: strings.Join(rapid.SliceOfN(word, 0, 8).Draw(t, "text"), " ")}
 		}
 		ask := func(entries []toolsearch.Entry, query string, limit int) (names []string) {
-			matches := toolsearch.New(entries).Find(query, limit)
+			matches := toolsearch.New(entries).Find(query, limit, nil)
 			for i, m := range matches {
 				if i > 0 && m.Score > matches[i-1].Score || m.Score <= 0 {
 					t.Fatalf("scores %v", matches)
@@ -138,11 +138,11 @@ func TestEndlessTexts(t *testing.T) {
 		{Name: "odd", Schema: json.RawMessage(`{"properties":[1],"enum":5,"title":{}}`)},
 	}, catalogue)
 	x := toolsearch.New(entries)
-	if got := x.Find("read the file", 1); len(got) != 1 || entries[got[0].Entry].Name != "read_file" {
+	if got := x.Find("read the file", 1, nil); len(got) != 1 || entries[got[0].Entry].Name != "read_file" {
 		t.Errorf("%+v", got)
 	}
-	x.Find(long, 10)
-	x.Find(strings.Repeat("a ", size), 10)
+	x.Find(long, 10, nil)
+	x.Find(strings.Repeat("a ", size), 10, nil)
 	allocated := testing.Benchmark(func(b *testing.B) {
 		for b.Loop() {
 			toolsearch.New(entries[:1])
@@ -158,7 +158,7 @@ func FuzzFind(f *testing.F) {
 	f.Add("HTTPServer2", "\xff東京", `[{"enum":["a",1]}]`, "=httpserver2")
 	f.Fuzz(func(t *testing.T, name, text, schema, query string) {
 		x := toolsearch.New([]toolsearch.Entry{{Name: name, Title: text, Description: text, Schema: json.RawMessage(schema)}, {Name: "other"}})
-		for _, m := range x.Find(query, 2) {
+		for _, m := range x.Find(query, 2, nil) {
 			if m.Entry < 0 || m.Entry > 1 || !(m.Score > 0) {
 				t.Errorf("%+v", m)
 			}
@@ -187,7 +187,7 @@ func BenchmarkFind(b *testing.B) {
 		b.Run(query, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				x.Find(query, 10)
+				x.Find(query, 10, nil)
 			}
 		})
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/durward/durward"
@@ -31,7 +33,7 @@ func (m *MCP) callTool(ctx context.Context, r *mcpserve.Request) (json.RawMessag
 	if m.Search != nil && isSearch(name) {
 		return m.search(ctx, r, name, arguments)
 	}
-	return m.call(ctx, r, name, arguments)
+	return m.call(ctx, r, name, arguments, r.Header)
 }
 
 // argumentsOf gives an object; nothing is an empty one.
@@ -45,16 +47,16 @@ func argumentsOf(value json.RawMessage) (json.RawMessage, *jsonrpc.Error) {
 	return value, nil
 }
 
-// call has a tool do its work.
-func (m *MCP) call(ctx context.Context, r *mcpserve.Request, name string, arguments json.RawMessage) (json.RawMessage, error) {
+// call has a tool do its work. Headers of a modern client have to say what the arguments say.
+func (m *MCP) call(ctx context.Context, r *mcpserve.Request, name string, arguments json.RawMessage, headers http.Header) (json.RawMessage, error) {
 	tool, schema, ok := m.Tool(name)
 	if !ok || !m.Knows(r.Caller, tool.ID) {
 		m.Metrics.count("", "refused", 0)
-		return nil, unknownTool(name)
+		return nil, m.refused(r, durward.ToolID(short(name)), arguments, durward.ToolNotFound, unknownTool(name))
 	}
 	if r.Modern {
-		if bad := mcpserve.CheckParams(r.Header, schema, arguments); bad != nil {
-			return nil, bad
+		if bad := mcpserve.CheckParams(headers, schema, arguments); bad != nil {
+			return nil, m.refused(r, tool.ID, arguments, durward.BadCall, bad)
 		}
 	}
 	began := time.Now()
@@ -70,8 +72,25 @@ func (m *MCP) call(ctx context.Context, r *mcpserve.Request, name string, argume
 }
 
 func unknownTool(name string) *jsonrpc.Error {
+	return badParams("unknown tool " + strconv.Quote(short(name)))
+}
+
+// short is a name of a client, cut where it is longer than a record should be.
+func short(name string) string {
 	const most = 128
-	return badParams("unknown tool " + strconv.Quote(name[:min(len(name), most)]))
+	return strings.ToValidUTF8(name[:min(len(name), most)], "")
+}
+
+// refused puts on record that a call is not taken on, and gives what it is answered with.
+func (m *MCP) refused(r *mcpserve.Request, id durward.ToolID, input json.RawMessage, reason durward.Reason, answer *jsonrpc.Error) error {
+	if input == nil {
+		input = json.RawMessage("{}")
+	}
+	err := m.Runtime.Refuse(m.callOf(r, id, input, m.Timeout(id)), &durward.Error{Reason: reason, Op: "mcp", Err: answer})
+	if durward.ReasonOf(err) != reason { // it could not be recorded
+		return err
+	}
+	return answer
 }
 
 // callOf makes a call of a request.
@@ -181,7 +200,7 @@ func (m *MCP) getPrompt(ctx context.Context, r *mcpserve.Request) (json.RawMessa
 	}
 	prompt, _, ok := m.Prompt(name)
 	if !ok || !m.Knows(r.Caller, prompt.ID) {
-		return nil, badParams("unknown prompt")
+		return nil, m.refused(r, hubconfig.PromptID(short(name)), r.Params, durward.ToolNotFound, badParams("unknown prompt"))
 	}
 	return m.request(ctx, r, prompt.Server, prompt.ID, r.Params, badParams("unknown prompt"))
 }

@@ -133,7 +133,7 @@ func (m *MCP) place(kind, version string, r *mcpserve.Request) (at int, ok bool)
 		return 0, true
 	}
 	text, _ := jsonx.Text(value)
-	raw, err := base64.RawURLEncoding.DecodeString(text)
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) < placeBytes || !hmac.Equal(raw[placeBytes:], m.seal(kind, version, r.Caller.Name, raw[:placeBytes])) {
 		return 0, false
 	}

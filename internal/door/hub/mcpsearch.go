@@ -49,7 +49,7 @@ func (m *MCP) search(ctx context.Context, r *mcpserve.Request, name string, argu
 	if bad != nil {
 		return nil, bad
 	}
-	return m.call(ctx, r, called, inner)
+	return m.call(ctx, r, called, inner, nil) // its schema asks for no headers
 }
 
 // find answers with the tools that match, as tools/list would show them.

@@ -86,12 +86,15 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 	if err != nil || !ok || e.servers[target.Server] == nil {
 		return inner, err
 	}
+	if target.Method != "" {
+		return inner, nil // it is about no tool
+	}
 	s := e.servers[target.Server]
 	shelf, named := s.shelfOf(target.Tool, t.Effect)
 	switch {
 	case !t.Effect.ReadOnly && !named:
 		return &changing{inner, s}, nil
-	case shelf == nil || c.Fresh:
+	case shelf == nil || c.Fresh || c.Resume != nil: // what a caller brings to it is for nobody else
 		return inner, nil
 	}
 	key, ok := s.keyOf(target.Tool, c, g)
