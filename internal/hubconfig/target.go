@@ -34,6 +34,9 @@ type Item struct {
 	Raw json.RawMessage
 }
 
+// MaxURI is the length of the longest URI of a resource that is looked for, in bytes.
+const MaxURI = 8 << 10
+
 // RequestID is the id under which a server is sent a request that is about no tool or prompt,
 // such as [ReadResource]: "files:resources/read".
 func RequestID(server, method string) durward.ToolID { return durward.ToolID(server + ":" + method) }

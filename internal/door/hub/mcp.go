@@ -60,7 +60,8 @@ type MCPOptions struct {
 	Resource func(uri string) (server string, ok bool)
 	// Knows reports whether a caller may know of a tool or prompt.
 	Knows func(caller durward.Caller, id durward.ToolID) bool
-	// Hears reports whether a caller may hear what servers log beside its own calls.
+	// Hears reports whether a caller may have resources, and hear what servers log beside its own
+	// calls.
 	Hears func(caller durward.Caller) bool
 	// Timeout is what a call gets.
 	Timeout func(durward.ToolID) time.Duration

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core/coretest"
 	"github.com/durward/durward/internal/door/hub"
 )
 
@@ -182,6 +183,41 @@ func TestChangesOfAListAreToldTogether(t *testing.T) {
 	says(t, next(), changed)
 	s.mcp.Drain()
 	says(t, next(), "")
+}
+
+// Nothing is looked for by callers who may have no resources, nor by a URI without end, and both go
+// on record.
+func TestResourcesAreForThoseWhoMayHaveThem(t *testing.T) {
+	s := openSurface(t, func(o *hub.MCPOptions) {
+		o.Expose = []string{"resources"}
+		o.Resource = func(uri string) (string, bool) {
+			if uri != "memo:1" {
+				t.Errorf("%.20q is looked for", uri)
+			}
+			return "files", true
+		}
+	})
+	s.work = func(context.Context, durward.Call, durward.Events) (durward.Result, error) { return finished() }
+	all, limited := s.visit("all").begin(`{}`), s.visit("limited").begin(`{}`)
+	has(t, all.ask("resources/read", `"uri":"memo:1"`), `"result":`)
+	for method, params := range map[string]string{
+		"resources/read": `"uri":"memo:2"`, "resources/subscribe": `"uri":"memo:2"`,
+		"completion/complete": `"ref":{"type":"ref/resource","uri":"memo:2"},"argument":{"name":"a","value":""}`,
+	} {
+		has(t, limited.ask(method, params), `"error":{"code":-32`)
+	}
+	denied := 0
+	for _, r := range s.records.Records(t) {
+		if r["phase"] == coretest.PhaseDeny {
+			denied++
+		}
+	}
+	if denied != 3 {
+		t.Errorf("there are %d records of refusals", denied)
+	}
+	long := strings.Repeat("x", 8<<10+1)
+	has(t, all.ask("resources/read", `"uri":"`+long+`"`), `"error":{"code":-32602`)
+	has(t, all.ask("completion/complete", `"ref":{"type":"ref/resource","uri":"`+long+`"},"argument":{"name":"a","value":""}`), `"error":{"code":-32602`)
 }
 
 // Where tools are searched, two stand for all, and those that a caller may not know are not called.

@@ -211,12 +211,33 @@ func (m *MCP) ofResource(ctx context.Context, r *mcpserve.Request) (json.RawMess
 	if bad != nil {
 		return nil, bad
 	}
+	if len(uri) > hubconfig.MaxURI {
+		return nil, badParams("uri is too long")
+	}
 	none := noResource(r, uri)
-	server, ok := m.Resource(uri)
-	if !ok {
-		return nil, none
+	server, err := m.ownerOf(r, uri, none)
+	if err != nil {
+		return nil, err
 	}
 	return m.request(ctx, r, server, hubconfig.RequestID(server, r.Method), r.Params, none)
+}
+
+// ownerOf finds the server that a URI is for. For callers that may have no resources it is not even
+// looked for.
+func (m *MCP) ownerOf(r *mcpserve.Request, uri string, none *jsonrpc.Error) (server string, _ error) {
+	why := "the caller may have no resources"
+	if m.Hears(r.Caller) {
+		var ok bool
+		if server, ok = m.Resource(uri); ok {
+			return server, nil
+		}
+		why = "no server has the resource"
+	}
+	refused := &durward.Error{Reason: durward.ToolNotFound, Op: "find", Err: errors.New(why)}
+	if err := m.Runtime.Refuse(m.callOf(r, hubconfig.RequestID("", r.Method), r.Params, 0), refused); durward.ReasonOf(err) != durward.ToolNotFound {
+		return "", err
+	}
+	return "", none
 }
 
 func noResource(r *mcpserve.Request, uri string) *jsonrpc.Error {
@@ -243,9 +264,14 @@ func (m *MCP) complete(ctx context.Context, r *mcpserve.Request) (json.RawMessag
 		return m.request(ctx, r, prompt.Server, hubconfig.RequestID(prompt.Server, hubconfig.Complete), params, none)
 	case "ref/resource":
 		uri, _ := jsonx.Text(member(ref, "uri"))
-		if server, ok := m.Resource(uri); ok {
-			return m.request(ctx, r, server, hubconfig.RequestID(server, hubconfig.Complete), r.Params, none)
+		if len(uri) > hubconfig.MaxURI {
+			return nil, none
 		}
+		server, err := m.ownerOf(r, uri, none)
+		if err != nil {
+			return nil, err
+		}
+		return m.request(ctx, r, server, hubconfig.RequestID(server, hubconfig.Complete), r.Params, none)
 	}
 	return nil, none
 }

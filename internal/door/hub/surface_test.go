@@ -22,7 +22,8 @@ import (
 // server "files"; the holder of the token "limited" knows of none whose name begins with "w".
 type surface struct {
 	*bench
-	mcp *hub.MCP
+	mcp     *hub.MCP
+	records coretest.Memory
 	// work does the calls; events is nil where nobody listens.
 	work func(ctx context.Context, c durward.Call, events durward.Events) (durward.Result, error)
 
@@ -49,7 +50,7 @@ func openSurface(t *testing.T, change ...func(*hub.MCPOptions)) *surface {
 		}
 		var err error
 		m.Runtime, err = core.New(core.Options{
-			Source: s, Policy: coretest.PolicyFunc(decide), Recorder: &coretest.Memory{},
+			Source: s, Policy: coretest.PolicyFunc(decide), Recorder: &s.records,
 			Engines:       map[string]core.Engine{"script": &coretest.Script{OnRun: s.run, OnOpen: s.openWork}},
 			MaxConcurrent: 8, MaxQueue: 8, QueueTime: time.Minute,
 		})

@@ -113,7 +113,9 @@ func (s *Source) addResources(v *View) {
 		known, patterns := s.options.Servers.Resources(one.Name), s.options.Servers.Templates(one.Name)
 		take("resource", known, v.owners.resources, &v.Resources)
 		take("template", patterns, v.owners.templates, &v.Templates)
-		v.owners.add(one.Name, patterns)
+		if left := v.owners.add(one.Name, patterns); left > 0 {
+			v.warn("server %q has %d templates of resources too many: no URI is looked for in them", one.Name, left)
+		}
 		if len(known)+len(patterns) > 0 {
 			v.owners.servers = append(v.owners.servers, one.Name)
 		}
@@ -121,20 +123,31 @@ func (s *Source) addResources(v *View) {
 	v.ResourcesVersion = digest(parts)
 }
 
-// add takes in the templates of a server that are its own.
-func (o *owners) add(server string, patterns []hubconfig.Item) {
+// add takes in the templates of a server that are its own, and tells how many are left out since
+// there are too many.
+func (o *owners) add(server string, patterns []hubconfig.Item) (left int) {
+	taken := 0
 	for _, item := range patterns {
-		if o.templates[item.Key] == server {
+		switch {
+		case o.templates[item.Key] != server:
+		case taken == maxTemplates:
+			left++
+		default:
+			taken++
 			pattern := sync.OnceValue(func() matcher { return matcherOf(item.Key) }) // most are never looked at
 			o.order = append(o.order, template{server, func(uri string) bool { return pattern().match(uri) }})
 		}
 	}
+	return left
 }
 
 // OfResource finds the server that a URI is for, also one that does not run: that which lists it
 // or, as it is, a template of it; else the first of which a template matches it; else the only one
-// that has resources.
+// that has resources. One that is longer than [hubconfig.MaxURI] is for none.
 func (v *View) OfResource(uri string) (server string, ok bool) {
+	if len(uri) > hubconfig.MaxURI {
+		return "", false
+	}
 	for _, by := range []map[string]string{v.owners.resources, v.owners.templates} {
 		if server, ok = by[uri]; ok {
 			return server, true

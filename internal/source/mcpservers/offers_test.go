@@ -3,6 +3,7 @@ package mcpservers_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,7 +107,19 @@ func TestTemplates(t *testing.T) {
 		{"a.b://(+)[x]{y}", "a.b://(+)[x]1", true},
 		{"a://{x", "a://{x}", false},
 		{"a://{}", "a://", false},
-		{"a://{x}" + strings.Repeat("{x}", 2000), "a://" + strings.Repeat("x", 4000), false},
+		{"{x}-{y}/{z}.txt", "a-b-c/d.e.txt", true},
+		{"{x}-{y}/{z}.txt", "a-/d.txt", false},
+		{"{+x}/{y}.txt", "a/b/c.txt", true},
+		{"{+x}/{y}.txt", "a/b/.txt", false},
+		{"a:{+x}{+y}{z}b", "a:/b", true},
+		{"a:{/p*}{?q}", "a:?q=/", true},
+		{"a:{/p*}{?q}b", "a:xb", false},
+		{"a:{x}", "a:ü", true},
+		{"{+x}", strings.Repeat("x", 8<<10), true},
+		{"{+x}", strings.Repeat("x", 8<<10+1), false},
+		{strings.Repeat("{+x}y", 8), strings.Repeat("xy", 8), true},
+		{strings.Repeat("{+x}y", 9), strings.Repeat("xy", 9), false},
+		{"a://{x}" + strings.Repeat("x", 1024), "a://x" + strings.Repeat("x", 1024), false},
 	} {
 		f := fleetOf("a:", "b:")
 		f.offer("template", "a", tt.template)
@@ -115,6 +128,30 @@ func TestTemplates(t *testing.T) {
 		if server, ok := s.View().OfResource(tt.uri); ok != tt.want || ok && server != "a" {
 			t.Errorf("%.40s %.40s: %q, %t", tt.template, tt.uri, server, ok)
 		}
+	}
+}
+
+// A server with templates without end, each of them made to be tried for long, has only so many of
+// them looked at.
+func TestTemplatesAreBounded(t *testing.T) {
+	f := fleetOf("a:", "b:")
+	var all []string
+	for i := range 300 {
+		all = append(all, strings.Repeat("{+a}x", 8)+"Q"+strconv.Itoa(i))
+	}
+	f.offer("template", "a", all...)
+	f.offer("resource", "b", "b://")
+	v := sourceOf(t, configOf(t, exposeAll, "a", "b"), f, newSandbox(t)).View()
+	for at, want := range map[string]bool{"0": true, "255": true, "256": false} {
+		if _, ok := v.OfResource(strings.Repeat("yx", 1000) + "Q" + at); ok != want {
+			t.Errorf("Q%s: %t", at, ok)
+		}
+	}
+	if got := strings.Join(v.Warnings, "\n"); !strings.Contains(got, `server "a" has 44 templates of resources too many`) {
+		t.Error(got)
+	}
+	if len(v.Templates) != 300 {
+		t.Errorf("%d are listed", len(v.Templates))
 	}
 }
 
