@@ -19,19 +19,40 @@ type exchange struct {
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, q *Request) {
 	q.Surface = "http"
 	x := &exchange{Request: q}
-	cancel, ok := s.start(q, func(answer jsonrpc.Message) {
-		x.answer = answer
-		q.out.finish(answer)
-		if q.session != nil {
-			q.session.streams.finished(q.out)
-		}
-	})
-	if !ok {
+	if s.Quiet != nil && q.wanted() == mcpspec.Silent && s.Quiet(q) {
+		s.exchangeHere(w, r, x)
+		return
+	}
+	var ok bool
+	if x.cancel, ok = s.start(q, x.finish); !ok {
 		refuse(w, http.StatusBadRequest, q.message, idInUse())
 		return
 	}
-	x.cancel = cancel
 	x.write(w, r)
+}
+
+// exchangeHere carries a request out before anything is written: no goroutine has to be started,
+// nor this one to be woken.
+func (s *Server) exchangeHere(w http.ResponseWriter, r *http.Request, x *exchange) {
+	ctx, cancel, ok := x.Request.begin()
+	if !ok {
+		refuse(w, http.StatusBadRequest, x.message, idInUse())
+		return
+	}
+	defer cancel(nil)
+	defer context.AfterFunc(r.Context(), func() { cancel(context.Cause(r.Context())) })()
+	x.cancel = cancel
+	x.finish(s.carryOut(ctx, x.Request))
+	x.write(w, r)
+}
+
+// finish has the answer written behind all else.
+func (x *exchange) finish(answer jsonrpc.Message) {
+	x.answer = answer
+	x.out.finish(answer)
+	if x.session != nil {
+		x.session.streams.finished(x.out)
+	}
 }
 
 // write writes what comes on the stream. A client that is gone has its request cancelled, unless it

@@ -33,6 +33,10 @@ type subject struct {
 	client *http.Client
 }
 
+// ways are the capabilities of clients whose requests are carried out where they are read, and
+// beside that: those can be asked.
+var ways = []string{`{}`, `{"elicitation":{}}`}
+
 type handler func(ctx context.Context, r *mcpserve.Request) (json.RawMessage, error)
 
 // serve starts a server over HTTP.
@@ -56,6 +60,7 @@ func newServer(t *testing.T, handle handler, change ...func(*mcpserve.Options)) 
 	}
 	o := mcpserve.Options{
 		Info: mcpserve.Info{Name: "subject", Version: "1"}, Capabilities: func() json.RawMessage { return json.RawMessage(offered) }, Handle: handle,
+		Quiet: func(r *mcpserve.Request) bool { return !r.WantsProgress() && !r.Can("elicitation") },
 	}
 	for _, f := range change {
 		f(&o)

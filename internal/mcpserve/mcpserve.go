@@ -50,6 +50,9 @@ type Options struct {
 	// is logged, and the client learns that there was one. The context ends when nobody waits for
 	// the answer any more. Handle is called concurrently; it is not called after Close.
 	Handle func(ctx context.Context, r *Request) (json.RawMessage, error)
+	// Quiet, if set, tells of a request for which Handle says nothing, and asks nothing, before it
+	// answers. That is as it is for others; it takes less time.
+	Quiet func(r *Request) bool
 	// Level, if set, is told the least urgent level that any client wants log messages of.
 	Level func(mcpspec.Level)
 	// TTL is for how long a client of the newer era may keep a list that says nothing of it.

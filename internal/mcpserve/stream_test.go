@@ -119,25 +119,49 @@ func (l lasts) handle(ctx context.Context, r *mcpserve.Request) (json.RawMessage
 }
 
 func TestCancelledRequestIsNotAnswered(t *testing.T) {
-	l := newLasts()
-	s := serve(t, l.handle)
-	session := s.begin(`{}`)
-	done := make(chan answer)
-	go func() { done <- s.post(call(`"x"`, ``), session) }()
-	<-l.begun
-	s.post(call(`"x"`, ``), session).says(t, 400, "the id is in use")
-	s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"y"}}`, session).says(t, 202, "")
-	s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`, session).says(t, 202, "")
-	<-l.ended
-	if a := <-done; a.status != 200 || strings.Contains(a.body, "data: {") {
-		t.Errorf("%d %s", a.status, a.body)
+	for _, can := range ways {
+		l := newLasts()
+		s := serve(t, l.handle)
+		session := s.begin(can)
+		done := make(chan answer)
+		go func() { done <- s.post(call(`"x"`, ``), session) }()
+		<-l.begun
+		s.post(call(`"x"`, ``), session).says(t, 400, "the id is in use")
+		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"y"}}`, session).says(t, 202, "")
+		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`, session).says(t, 202, "")
+		<-l.ended
+		if a := <-done; a.status != 200 || strings.Contains(a.body, "data: {") {
+			t.Errorf("%d %s", a.status, a.body)
+		}
 	}
+}
+
+// What is said all the same, here for a level that was set meanwhile, comes before the answer.
+func TestQuietRequestThatIsNot(t *testing.T) {
+	begun, more := make(chan struct{}), make(chan struct{})
+	s := serve(t, func(ctx context.Context, r *mcpserve.Request) (json.RawMessage, error) {
+		close(begun)
+		<-more
+		return tells(ctx, r)
+	})
+	session := s.begin(`{}`)
+	opened := make(chan *http.Response)
+	go func() { opened <- s.open("POST", call(`1`, ``), session) }()
+	<-begun
+	s.post(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"warning"}}`, session).says(t, 200, `{}`)
+	close(more)
+	e := s.events(<-opened)
+	e.want("")
+	e.want(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","data":1.0}}`)
+	e.want(`{"jsonrpc":"2.0","id":1,"result":` + result + `}`)
+	e.end()
 }
 
 func TestClientThatIsGoneCancelsItsRequest(t *testing.T) {
 	for name, headers := range map[string]func(s *subject) (string, []string){
 		"newer era": func(*subject) (string, []string) { return modern(`1`, "tools/call", `"name":"t"`, "Mcp-Name: t") },
-		"session":   func(s *subject) (string, []string) { return call(`1`, ``), []string{s.begin(`{}`)} },
+		"session":   func(s *subject) (string, []string) { return call(`1`, ``), []string{s.begin(ways[0])} },
+		"beside":    func(s *subject) (string, []string) { return call(`1`, ``), []string{s.begin(ways[1])} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLasts()
@@ -160,15 +184,17 @@ func TestClientThatIsGoneCancelsItsRequest(t *testing.T) {
 }
 
 func TestEndOfTheSessionCancelsItsRequests(t *testing.T) {
-	l := newLasts()
-	s := serve(t, l.handle)
-	session := s.begin(`{}`)
-	done := make(chan answer)
-	go func() { done <- s.post(call(`1`, ``), session) }()
-	<-l.begun
-	s.send(http.MethodDelete, "", session).says(t, 204, "")
-	<-l.ended
-	<-done
+	for _, can := range ways {
+		l := newLasts()
+		s := serve(t, l.handle)
+		session := s.begin(can)
+		done := make(chan answer)
+		go func() { done <- s.post(call(`1`, ``), session) }()
+		<-l.begun
+		s.send(http.MethodDelete, "", session).says(t, 204, "")
+		<-l.ended
+		<-done
+	}
 }
 
 // breaks is a tool that ends its stream, and goes on when it is told to.

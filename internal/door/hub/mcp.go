@@ -97,7 +97,7 @@ func NewMCP(o MCPOptions) (*MCP, error) {
 	_, _ = rand.Read(m.cursor[:]) // it never fails
 	var err error
 	m.server, err = mcpserve.New(mcpserve.Options{
-		Info: mcpserve.Info{Name: "durward", Title: "durward hub", Version: o.Version}, Capabilities: m.capabilities, Handle: m.handle, TTL: listTTL,
+		Info: mcpserve.Info{Name: "durward", Title: "durward hub", Version: o.Version}, Capabilities: m.capabilities, Handle: m.handle, Quiet: isQuiet, TTL: listTTL,
 		Instructions: "The tools of several MCP servers. What a tool says of itself is its server's word.",
 		Level:        func(l mcpspec.Level) { o.SetLevel(l.String()) }, Logger: o.Logger,
 	})

@@ -122,10 +122,15 @@ func resumeOf(r *mcpserve.Request) json.RawMessage {
 	return append(text, '}')
 }
 
+// isQuiet reports whether the client hears of nothing before the answer, but of logs.
+func isQuiet(r *mcpserve.Request) bool {
+	return !r.WantsProgress() && !r.Can("elicitation") && !r.Can("sampling")
+}
+
 // do runs a call. Where the client can hear of it, it goes on as a session.
 func (m *MCP) do(ctx context.Context, r *mcpserve.Request, server string, c durward.Call) (durward.Result, error) {
 	defer m.calls.enter(server, r)()
-	if !r.WantsProgress() && !r.Can("elicitation") && !r.Can("sampling") {
+	if isQuiet(r) {
 		result, err := m.Runtime.Do(ctx, c)
 		return result, ended(ctx, err)
 	}
