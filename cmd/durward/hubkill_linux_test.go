@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -238,4 +239,45 @@ func TestHubThatIsKilled(t *testing.T) {
 	if left, _ := filepath.Glob(h.path("tmp/durward*")); len(left) != 0 {
 		t.Errorf("there is still %q", left)
 	}
+}
+
+// A hub ends though a call of a session goes on whose stream has begun, and leaves nobody behind.
+func TestHubEndsWithCallsOfSessions(t *testing.T) {
+	h := keepHub(t, map[string]string{"plain": strings.Replace(livingServer, `"args"`, `"timeout":300,"args"`, 1)})
+	pids := h.runs("plain")
+	session := h.session("2025-11-25")
+	r, err := http.NewRequest(http.MethodPost, h.url+"/mcp", strings.NewReader(
+		strings.Replace(toolCall(1, "plain__any", `{"tool":"linger"}`), `"params":{`, `"params":{"_meta":{"progressToken":1},`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, session[0]: {session[1]}}
+	response, err := h.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	for lines := bufio.NewScanner(response.Body); lines.Scan() && !strings.Contains(lines.Text(), `"progress":1`); {
+	}
+	h.end(syscall.SIGTERM)
+	if code := h.cmd.ProcessState.ExitCode(); code != 0 || lives(pids[0]) {
+		t.Errorf("the status is %d, the server lives: %t", code, lives(pids[0]))
+	}
+}
+
+// A second signal does not let servers take their time, whatever the hub does at the moment.
+func TestSecondSignalEndsAHubAtOnce(t *testing.T) {
+	h := keepHub(t, map[string]string{
+		"deaf": `{"command":"sh","args":["-c","trap 'echo told >&2' TERM; \"$0\" any; while :; do sleep 1; done","FIXTURE"],"x-gateway":{"pathPolicy":"off"}}`,
+	}, "LOG_LEVEL=DEBUG")
+	pids := h.runs("deaf")
+	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the server was told to end", func() bool { return strings.Contains(h.said(), "told") })
+	h.end(syscall.SIGTERM)
+	if code := h.cmd.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("the status is %d", code)
+	}
+	eventually(t, "the server is gone", func() bool { return !lives(pids[0]) })
 }

@@ -336,6 +336,9 @@ func call(m message, cancelled chan struct{}) {
 		<-cancelled
 		_ = os.WriteFile(a.Gone, nil, 0o644)
 		answer(m, text("too late"))
+	case "linger": // and say so first
+		say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, m.ID)
+		time.Sleep(time.Hour)
 	case "hang": // whatever happens
 		_ = os.WriteFile(a.Began, nil, 0o644)
 		time.Sleep(time.Hour)
