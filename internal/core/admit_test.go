@@ -217,3 +217,76 @@ func TestCallsRunInTheOrderOfArrival(t *testing.T) {
 		}
 	})
 }
+
+// A turning engine lets one call in at a time, each before it has a slot.
+type turning struct {
+	core.Engine
+	turn chan struct{}
+}
+
+func (e turning) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durward.Grant) (core.Prepared, error) {
+	p, err := e.Engine.Prepare(ctx, t, c, g)
+	return &turned{p, e, false}, err
+}
+
+type turned struct {
+	core.Prepared
+	engine turning
+	has    bool
+}
+
+func (p *turned) Queue(ctx context.Context) error {
+	select {
+	case p.engine.turn <- struct{}{}:
+		p.has = true
+		return nil
+	case <-ctx.Done():
+		return &durward.Error{Reason: durward.QueueTimeout}
+	}
+}
+
+func (p *turned) Close() error {
+	if p.has {
+		<-p.engine.turn
+	}
+	return p.Prepared.Close()
+}
+
+// TestWhoWaitsForATurnHasNoSlot queues three calls at an engine that does one at a time, and has
+// another engine's use the second slot. Both waits are one, for the time they may take, too.
+func TestWhoWaitsForATurnHasNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad()
+		sleeping(r, 4*time.Second)
+		runtime := r.runtime(t, func(o *core.Options) {
+			o.MaxConcurrent, o.QueueTime = 2, 6*time.Second
+			o.Engines["turning"] = turning{&r.Script, make(chan struct{}, 1)}
+			o.Source = core.Catalogue{{ID: "slow", Engine: "turning"}, {ID: "other", Engine: "script"}}
+		})
+		began := time.Now()
+		var calls sync.WaitGroup
+		do := func(tool durward.ToolID, queued time.Duration, kind durward.Kind) {
+			calls.Go(func() {
+				c := command(string(tool))
+				c.Tool = tool
+				result, err := runtime.Do(t.Context(), c)
+				if durward.KindOf(err) != kind || result.Queued != queued {
+					t.Errorf("%s waited %s, and ended after %s with %v", tool, result.Queued, time.Since(began), err)
+				}
+			})
+			synctest.Wait()
+		}
+		do("slow", 0, 0)
+		do("slow", 4*time.Second, 0)
+		do("slow", 6*time.Second, durward.Busy)
+		if running, waiting := runtime.Load(); running != 1 || waiting != 2 {
+			t.Errorf("%d run and %d wait", running, waiting)
+		}
+		do("other", 0, 0)
+		do("other", 4*time.Second, 0) // behind both that run
+		calls.Wait()
+		if running, waiting := runtime.Load(); running != 0 || waiting != 0 {
+			t.Errorf("in the end %d run and %d wait", running, waiting)
+		}
+	})
+}

@@ -78,6 +78,24 @@ type Planner interface {
 	Plan(ctx context.Context) Plan
 }
 
+// A Queuer is a Prepared that has to wait for its turn at something of its engine's. The wait
+// takes no slot from calls that could run.
+type Queuer interface {
+	// Queue comes back when it is the call's turn, which it keeps until its work is over, or until
+	// Close where that has not begun. It is called at most once, before Run and Open; these wait
+	// themselves where it was not. When ctx ends first, the error is of kind Busy, Timeout or
+	// Cancelled.
+	Queue(ctx context.Context) error
+}
+
+// Queue waits for a call's turn, if it has to.
+func Queue(ctx context.Context, p Prepared) error {
+	if q, ok := p.(Queuer); ok {
+		return q.Queue(ctx)
+	}
+	return nil
+}
+
 // An Opener is a Prepared that can go on as a session.
 type Opener interface {
 	// Open starts the work. The end of ctx cancels it. events may be nil; none comes

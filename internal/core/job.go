@@ -187,15 +187,34 @@ func (j *job) expire(deadline time.Time) {
 	j.ctx, j.cancel = ctx, func() { cancel(); outer() }
 }
 
-// admit waits for a slot.
+// admit waits until the engine can take the call, and then for a slot: who waits for something
+// else than a slot has none.
 func (j *job) admit() error {
 	asked := time.Now()
-	err := j.runtime.gate.enter(j.ctx, j.tool, j.runtime.queueTime)
+	err := j.queue()
+	if most := j.runtime.queueTime; err == nil {
+		if most > 0 {
+			most = max(most-time.Since(asked), 1)
+		}
+		err = j.runtime.gate.enter(j.ctx, j.tool, most)
+	}
 	j.queued = time.Since(asked)
 	if err == nil {
 		j.admitted = time.Now()
 	}
 	return err
+}
+
+// queue waits for the call's turn at its engine.
+func (j *job) queue() error {
+	if _, ok := j.prepared.(Queuer); !ok {
+		return nil
+	}
+	j.runtime.queuing.Add(1)
+	defer j.runtime.queuing.Add(-1)
+	ctx, cancel := within(j.ctx, j.runtime.queueTime)
+	defer cancel()
+	return Queue(ctx, j.prepared)
 }
 
 func (j *job) run() (result durward.Result, err error) {

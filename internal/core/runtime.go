@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/durward/durward"
@@ -20,7 +21,8 @@ type Options struct {
 	Engines map[string]Engine
 	// MaxConcurrent bounds the calls that run at once. Zero means 16.
 	MaxConcurrent int
-	// MaxQueue bounds the calls that wait for a slot. Zero means 64; negative none.
+	// MaxQueue bounds the calls that wait for a slot. Zero means 64; negative none. An engine
+	// itself bounds those that wait for their turn at it.
 	MaxQueue int
 	// QueueTime is how long a call may wait for a slot. One that waited so long, or whose
 	// own time ends while it waits, is refused with QueueTimeout. Zero lets a call wait until
@@ -37,6 +39,7 @@ type Runtime struct {
 	gate     *gate
 	// queueTime is zero where only a call's own end bounds its waiting.
 	queueTime time.Duration
+	queuing   atomic.Int64 // calls that wait for their turn at an engine
 
 	mu      sync.Mutex
 	closed  bool                                  // guarded by mu
@@ -108,11 +111,11 @@ func (r *Runtime) Open(ctx context.Context, c durward.Call, events durward.Event
 	return follow(j, inner, events), nil
 }
 
-// Load says how many calls have a slot, and how many wait for one.
+// Load says how many calls have a slot, and how many wait for one or for their turn at an engine.
 func (r *Runtime) Load() (running, waiting int) {
 	r.gate.mu.Lock()
 	defer r.gate.mu.Unlock()
-	return r.gate.running, len(r.gate.waiting)
+	return r.gate.running, len(r.gate.waiting) + int(r.queuing.Load())
 }
 
 // Shutdown refuses further calls and waits for those in flight. When ctx ends first

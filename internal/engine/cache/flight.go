@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
 )
 
 // A flight is one call that is done for all who ask for the same meanwhile. It goes on as long as
@@ -19,6 +20,10 @@ type flight struct {
 	generation uint64
 	aboard     int // guarded by the server's mu; who waits
 
+	ready  chan struct{} // closed when it is the call's turn at its engine
+	start  sync.Once
+	begun  chan struct{} // closed when one of those aboard may have it run
+	aloud  bool          // set before begun is closed; its progress is told
 	done   chan struct{} // closed when result and err are set
 	result durward.Result
 	err    error
@@ -27,18 +32,34 @@ type flight struct {
 	told []*durward.Events // guarded by ears, also while they are told
 }
 
-// newFlight needs the server's mu.
-func newFlight(ctx context.Context, k *keeping) *flight {
-	f := &flight{keeping: k, generation: k.server.generation, done: make(chan struct{})}
-	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	return f
+// flightOf takes a call aboard the flight that is for it, and tells whether that is a new one. It
+// needs mu.
+func (s *server) flightOf(ctx context.Context, k *keeping) (f *flight, first bool) {
+	if f = s.flights[k.key]; f == nil {
+		first = true
+		f = &flight{keeping: k, generation: s.generation, ready: make(chan struct{}), begun: make(chan struct{}), done: make(chan struct{})}
+		f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+		s.flights[k.key] = f
+		go f.fly()
+	}
+	f.aboard++
+	return f, first
 }
 
-// fly does the call. It ends before the last of those who wait for it come back.
-func (f *flight) fly(aloud bool) {
+// begin has the call run. What the first one says who begins it counts.
+func (f *flight) begin(aloud bool) {
+	f.start.Do(func() {
+		f.aloud = aloud
+		close(f.begun)
+	})
+}
+
+// fly does the call, once one of those aboard has begun it. It ends before the last of those who
+// wait for it come back.
+func (f *flight) fly() {
 	defer close(f.done)
 	defer f.cancel(nil)
-	f.result, f.err = f.work(aloud)
+	f.result, f.err = f.work()
 	f.err = errors.Join(f.err, f.inner.Close())
 	s := f.server
 	s.mu.Lock()
@@ -51,8 +72,17 @@ func (f *flight) fly(aloud bool) {
 	}
 }
 
-func (f *flight) work(aloud bool) (durward.Result, error) {
-	if !aloud {
+func (f *flight) work() (durward.Result, error) {
+	if err := core.Queue(f.ctx, f.inner); err != nil {
+		return durward.Result{}, err
+	}
+	close(f.ready)
+	select {
+	case <-f.begun:
+	case <-f.ctx.Done():
+		return durward.Result{}, durward.Ended(f.ctx, op)
+	}
+	if !f.aloud {
 		return f.inner.Run(f.ctx)
 	}
 	session, err := open(f.ctx, f.inner, f)

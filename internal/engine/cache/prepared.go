@@ -14,6 +14,9 @@ type changing struct {
 	server *server
 }
 
+// Queue changes nothing yet.
+func (c *changing) Queue(ctx context.Context) error { return core.Queue(ctx, c.Prepared) }
+
 // Run has nothing be given any more that is older than the call's beginning or its end.
 func (c *changing) Run(ctx context.Context) (durward.Result, error) {
 	c.server.clear()
@@ -57,7 +60,11 @@ type keeping struct {
 	server *server
 	shelf  *shelf
 	key    key
-	begun  bool
+
+	begun, freed bool
+	found        *durward.Result // what was kept; nil for nothing
+	flight       *flight         // that the call is on; nil before it has boarded
+	first        bool            // of those on it
 }
 
 // Close frees what has not been begun. Who begins it frees it.
@@ -65,7 +72,50 @@ func (k *keeping) Close() error {
 	if k.begun {
 		return nil
 	}
-	return k.inner.Close()
+	return k.free()
+}
+
+func (k *keeping) free() error {
+	switch {
+	case k.freed || k.found != nil:
+		return nil
+	case k.flight == nil:
+		return k.inner.Close()
+	}
+	k.freed = true
+	if k.flight.leave(context.Canceled) {
+		<-k.flight.done
+	}
+	return nil
+}
+
+// Queue waits until the call that is done for this one has its turn, if there is anything to be
+// done for it.
+func (k *keeping) Queue(ctx context.Context) error {
+	if err := k.board(ctx); err != nil || k.found != nil {
+		return err
+	}
+	f := k.flight
+	select {
+	case <-f.ready:
+		return nil
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+	}
+	k.freed = true
+	if f.leave(context.Cause(ctx)) {
+		if <-f.done; f.err != nil {
+			return f.err
+		}
+	}
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return &durward.Error{
+			Reason: durward.QueueTimeout, Op: op, Retry: true, Hint: "allow more time",
+			Err: errors.New("an equal call waited for its server all the time"),
+		}
+	}
+	return durward.Ended(ctx, op)
 }
 
 // Run gives the result that is there, waits for an equal call that is being done, or does it.
@@ -86,41 +136,38 @@ func (k *keeping) Open(ctx context.Context, events durward.Events) (durward.Sess
 
 func (k *keeping) do(ctx context.Context, events durward.Events) (durward.Result, error) {
 	if ctx.Err() != nil {
-		return durward.Result{}, errors.Join(durward.Ended(ctx, op), k.inner.Close())
+		return durward.Result{}, errors.Join(durward.Ended(ctx, op), k.free())
 	}
-	kept, f, first := k.board(ctx, &events)
-	if !first {
-		if err := k.inner.Close(); err != nil {
-			return durward.Result{}, err
-		}
+	if err := k.board(ctx); err != nil {
+		return durward.Result{}, err
 	}
-	if f == nil {
-		kept.Cached = true
-		return kept, nil
+	if k.found != nil {
+		return *k.found, nil
 	}
-	result, err := f.wait(ctx, &events)
-	result.Cached = !first && err == nil
+	k.flight.listen(&events)
+	k.flight.begin(events != nil)
+	result, err := k.flight.wait(ctx, &events)
+	result.Cached = !k.first && err == nil
 	return result, err
 }
 
-// board gives what is kept, or the flight on which the call is, and whether it is the first there.
-func (k *keeping) board(ctx context.Context, events *durward.Events) (kept durward.Result, f *flight, first bool) {
+// board finds what is kept, or the flight on which the call is from now on, unless it was found
+// before. The call itself is closed where another one is done for it.
+func (k *keeping) board(ctx context.Context) error {
+	if k.found != nil || k.flight != nil {
+		return nil
+	}
 	s := k.server
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	kept, ok := s.find(k.key)
-	if ok {
-		return kept, nil, false
+	if kept, ok := s.find(k.key); ok {
+		kept.Cached = true
+		k.found = &kept
+	} else {
+		k.flight, k.first = s.flightOf(ctx, k)
 	}
-	if f = s.flights[k.key]; f == nil {
-		first = true
-		f = newFlight(ctx, k)
-		s.flights[k.key] = f
+	s.mu.Unlock()
+	if k.first {
+		return nil
 	}
-	f.aboard++
-	f.listen(events)
-	if first {
-		go f.fly(*events != nil)
-	}
-	return kept, f, first
+	return k.inner.Close()
 }

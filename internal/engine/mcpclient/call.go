@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/durward/durward"
@@ -30,6 +31,7 @@ type prepared struct {
 	input  json.RawMessage // the arguments of a tool, or the params of another request
 	resume json.RawMessage // what a modern server is brought beside it; nil for nothing
 	limit  int64           // of the result, in bytes
+	turn   atomic.Bool     // a slot of the server is held for the first time that the call is sent
 }
 
 // bound gives a limit for results that may be compared; a negative one is none.
@@ -40,12 +42,50 @@ func bound(l durward.Limits) int64 {
 	return math.MaxInt64
 }
 
-// Close has nothing to free.
-func (p *prepared) Close() error { return nil }
+// Close gives back the slot of a call that was not begun.
+func (p *prepared) Close() error {
+	p.giveBack(p.turn.Swap(false))
+	return nil
+}
+
+func (p *prepared) giveBack(held bool) {
+	if held {
+		p.server.slots.give()
+	}
+}
+
+// Queue waits for a slot of the server.
+func (p *prepared) Queue(ctx context.Context) error {
+	if err := p.engine.enter(); err != nil {
+		return err
+	}
+	defer p.engine.leave()
+	if err := p.takeSlot(ctx); err != nil {
+		return err
+	}
+	p.turn.Store(true)
+	return nil
+}
+
+// takeSlot waits for a slot, and says why there was none.
+func (p *prepared) takeSlot(ctx context.Context) error {
+	err := p.server.slots.take(ctx)
+	switch {
+	case errors.Is(err, errCrowd):
+		return crowded(p.server.config.Name)
+	case err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return noSlot(p.server.config.Name)
+	case err != nil:
+		return durward.Ended(ctx, op)
+	}
+	return nil
+}
 
 // Run waits for a slot of the server and has it do the call. When ctx ends first the server is
 // told, and nobody waits for its answer.
-func (p *prepared) Run(ctx context.Context) (durward.Result, error) { return p.carryOut(ctx, nil) }
+func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
+	return p.carryOut(ctx, nil, p.turn.Swap(false))
+}
 
 // Open has the server do the call in the background. Events are told of its progress, in the
 // order in which the server reports it, and of nothing behind its end.
@@ -53,29 +93,32 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 	if ctx.Err() != nil {
 		return nil, durward.Ended(ctx, op)
 	}
-	return core.Background(ctx, op, func(ctx context.Context) (durward.Result, error) { return p.carryOut(ctx, events) }), nil
+	held := p.turn.Swap(false)
+	return core.Background(ctx, op, func(ctx context.Context) (durward.Result, error) { return p.carryOut(ctx, events, held) }), nil
 }
 
-// carryOut tells events, unless nil, of the call's progress.
-func (p *prepared) carryOut(ctx context.Context, events durward.Events) (durward.Result, error) {
+// carryOut tells events, unless nil, of the call's progress. A slot may be held for it.
+func (p *prepared) carryOut(ctx context.Context, events durward.Events, held bool) (durward.Result, error) {
 	if ctx.Err() != nil {
+		p.giveBack(held)
 		return durward.Result{}, durward.Ended(ctx, op)
 	}
 	if err := p.engine.enter(); err != nil {
+		p.giveBack(held)
 		return durward.Result{}, err
 	}
 	defer p.engine.leave()
 	var queued time.Duration
-	result, err := p.rounds(ctx, events, &queued)
+	result, err := p.rounds(ctx, events, held, &queued)
 	result.Queued = queued
 	return result, err
 }
 
 // rounds sends the call, and sends it again for as long as a modern server wants more that can be
 // brought.
-func (p *prepared) rounds(ctx context.Context, events durward.Events, queued *time.Duration) (durward.Result, error) {
-	for range mostRounds {
-		raw, process, err := p.round(ctx, events, queued)
+func (p *prepared) rounds(ctx context.Context, events durward.Events, held bool, queued *time.Duration) (durward.Result, error) {
+	for i := range mostRounds {
+		raw, process, err := p.round(ctx, events, held && i == 0, queued)
 		if err != nil {
 			return durward.Result{}, err
 		}
@@ -92,17 +135,16 @@ func (p *prepared) rounds(ctx context.Context, events durward.Events, queued *ti
 	return durward.Result{}, inputRequired(nil)
 }
 
-// round waits for a slot, has the call done once, and tells by what. The wait is added to queued.
-func (p *prepared) round(ctx context.Context, events durward.Events, queued *time.Duration) (json.RawMessage, *run, error) {
-	came := time.Now()
-	err := p.server.slots.take(ctx)
-	switch {
-	case err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return nil, nil, noSlot(p.server.config.Name)
-	case err != nil:
-		return nil, nil, durward.Ended(ctx, op)
+// round waits for a slot, unless one is held, has the call done once, and tells by what. The wait
+// is added to queued.
+func (p *prepared) round(ctx context.Context, events durward.Events, held bool, queued *time.Duration) (json.RawMessage, *run, error) {
+	if !held {
+		came := time.Now()
+		if err := p.takeSlot(ctx); err != nil {
+			return nil, nil, err
+		}
+		*queued += time.Since(came)
 	}
-	*queued += time.Since(came)
 	process, err := p.server.current()
 	if err != nil {
 		p.server.slots.give()

@@ -50,6 +50,14 @@ func tooLarge(limit int64) error {
 	}}
 }
 
+// crowded is for a call that may not even wait.
+func crowded(name string) error {
+	return &durward.Error{
+		Reason: durward.QueueFull, Op: op, Retry: true, Hint: "try again later",
+		Err: fmt.Errorf("%d calls wait for MCP server %q", mostWaiting, name),
+	}
+}
+
 // noSlot is for a call whose time ended before its server had one free.
 func noSlot(name string) error {
 	return &durward.Error{

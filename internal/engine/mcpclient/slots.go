@@ -2,9 +2,16 @@ package mcpclient
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 )
+
+// mostWaiting bounds the calls that wait for one server.
+const mostWaiting = 1024
+
+// errCrowd is for who comes when so many wait.
+var errCrowd = errors.New("too many wait")
 
 // Slots let so many in at once, the others in the order in which they came.
 type slots struct {
@@ -15,9 +22,9 @@ type slots struct {
 
 // take waits for a slot. Without an error it is the caller's until give.
 func (s *slots) take(ctx context.Context) error {
-	turn := s.enter()
+	turn, err := s.enter()
 	if turn == nil {
-		return nil
+		return err
 	}
 	select {
 	case <-turn:
@@ -33,16 +40,19 @@ func (s *slots) take(ctx context.Context) error {
 }
 
 // enter gives nil to who has a slot, and else where to wait for it.
-func (s *slots) enter() chan struct{} {
+func (s *slots) enter() (turn chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.free > 0 {
+	switch {
+	case s.free > 0:
 		s.free--
-		return nil
+		return nil, nil
+	case len(s.waiting) >= mostWaiting:
+		return nil, errCrowd
 	}
-	turn := make(chan struct{}, 1)
+	turn = make(chan struct{}, 1)
 	s.waiting = append(s.waiting, turn)
-	return turn
+	return turn, nil
 }
 
 func (s *slots) withdraw(turn chan struct{}) bool {
