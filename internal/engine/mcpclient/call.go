@@ -178,7 +178,7 @@ func (process *run) call(ctx context.Context, p *prepared, events durward.Events
 		if r.err == nil && p.subscribes() {
 			r.err = s.wants(p.target.Method, keyOf(p.input, "uri"))
 		}
-		return r.result, answered(r.err, p.limit)
+		return r.result, s.answered(r.err, p.limit)
 	case <-ctx.Done():
 		process.abandon(q)
 		return nil, durward.Ended(ctx, op)
@@ -282,13 +282,16 @@ func (p *run) abandon(q *question) {
 	})
 }
 
-// answered gives the error of an answer a reason.
-func answered(err error, limit int64) error {
+// answered gives the error of an answer a reason. One of a connection, which has none, comes
+// behind the request.
+func (s *server) answered(err error, limit int64) error {
 	var said *jsonrpc.Error
-	if !errors.As(err, &said) {
+	switch {
+	case err == nil || durward.ReasonOf(err) != "":
 		return err
-	}
-	if int64(len(said.Message)+len(said.Data)) > limit {
+	case !errors.As(err, &said):
+		return disconnected(s.config.Name, err)
+	case int64(len(said.Message)+len(said.Data)) > limit:
 		return tooLarge(limit)
 	}
 	return saidError(said)

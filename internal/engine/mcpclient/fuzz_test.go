@@ -41,7 +41,7 @@ func FuzzServerOutput(f *testing.F) {
 			t.Fatalf("the reply is %+v", r)
 		}
 		if r.err != nil {
-			if durward.ReasonOf(answered(r.err, 100)) == "" {
+			if durward.ReasonOf(s.answered(r.err, 100)) == "" {
 				t.Errorf("%v has no reason", r.err)
 			}
 			return
