@@ -171,5 +171,11 @@ func (f *flight) Ask(context.Context, string, json.RawMessage) (json.RawMessage,
 	return nil, &durward.Error{Reason: durward.NotSupported, Op: op, Err: errors.New("a call whose result is kept cannot ask its caller")}
 }
 
+// CanAsk reports that nothing can be asked.
+func (f *flight) CanAsk(string) bool { return false }
+
+// Answers reports that nothing would be answered, so that the server is offered nothing.
+func (f *flight) Answers(string) bool { return false }
+
 // Ended is for the core to tell.
 func (f *flight) Ended(durward.Result) {}

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
+	"github.com/durward/durward/internal/engine/cache"
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/jsonrpc"
 )
@@ -234,5 +237,26 @@ func TestRawProgress(t *testing.T) {
 	must(t, err)
 	if got := <-c.raw; !strings.HasSuffix(got, `,"progress":0,"total":3,"message":"step"}`) {
 		t.Error(got)
+	}
+}
+
+// A call that is done for several callers has none who could be asked, and its server is told so.
+func TestNobodyIsAskedForWhatIsKept(t *testing.T) {
+	for _, offer := range []string{"elicitation", "elicitation sampling"} {
+		e := offered(offer, "modern")
+		h := started(t, e)
+		e.Cache = &hubconfig.Cache{Keep: hubconfig.Keep{TTL: time.Hour, MaxEntries: 10}}
+		kept := cache.New(cache.Options{Engine: h.Engine, Servers: []hubconfig.Server{e}})
+		p, err := kept.Prepare(patient(t), durward.Tool{
+			Effect: durward.Effect{ReadOnly: true, Idempotent: true}, Spec: &hubconfig.Target{Server: "a", Tool: "capabilities"},
+		}, durward.Call{Input: json.RawMessage(`{}`)}, durward.Grant{})
+		must(t, err)
+		s, err := p.(core.Opener).Open(patient(t), newCaller(elicit+sample, `{}`))
+		must(t, err)
+		r, err := s.Wait(patient(t))
+		if err != nil || string(r.Output) != `{"content":[{"type":"text","text":"{}"}]}` {
+			t.Errorf("%s: it was told %s, %v", offer, r.Output, err)
+		}
+		must(t, errors.Join(s.Close(), p.Close()))
 	}
 }
