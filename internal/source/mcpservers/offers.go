@@ -56,7 +56,7 @@ func (s *Source) addPrompts(v *View) {
 			})
 		}
 	}
-	v.prompts.qualify(all)
+	all = v.prompts.qualify(all)
 	v.prompts.nameMCP(all, s.config.Prefix)
 	for _, e := range all {
 		name := e.MCPName

@@ -108,9 +108,33 @@ func TestNames(t *testing.T) {
 		"qualified names of others": {
 			"",
 			[]string{"a", "b", "a__b"},
-			[]string{"a: b__c", "b: c", "a__b: c"},
-			[]string{"a__b__c=a/b__c", "a__b__c_3f9a1d6c=a__b/c", "c=b/c"},
-			nil, nil,
+			[]string{"a: b__c b__c.d", "b: c b__x a_b a__b__y", "a__b: c"},
+			[]string{"a__b__c=a__b/c", "a_b=b/a_b", "b__a__b__y=b/a__b__y", "b__b__x=b/b__x", "c=b/c"},
+			[]string{"a__b__c=a__b/c", "a_b=b/a_b", "b__a__b__y=b/a__b__y", "b__b__x=b/b__x", "b__c=b/c"},
+			[]string{
+				`the tool "b__c" of server "a" is left out, since a__b__c would be one of server "a__b"; rename it, or one of the servers`,
+				`the tool "b__c.d" of server "a" is left out, since a__b__c.d would be one of server "a__b"; rename it, or one of the servers`,
+				`several servers have a tool called "c": that of "b" has the name, and the others are a__b__c`,
+			},
+		},
+		"names that clients cannot tell apart": {
+			"",
+			[]string{"a", "b"},
+			[]string{"a: read.file " + long, "b: read_file a._read " + strings.Repeat("x", 55) + "_df1902eb"},
+			[]string{"a._read=b/a._read", "read.file=a/read.file", "read_file=b/read_file", strings.Repeat("x", 55) + "_df1902eb=b/" + strings.Repeat("x", 55) + "_df1902eb", long + "=a/" + long},
+			[]string{
+				"a__read_file=a/read.file", "b__a__read=b/a._read", "b__read_file=b/read_file",
+				strings.Repeat("x", 55) + "_5ad4a61a=b/" + strings.Repeat("x", 55) + "_df1902eb", strings.Repeat("x", 55) + "_df1902eb=a/" + long,
+			},
+			nil,
+		},
+		"never, and names that clients cannot tell apart": {
+			`"prefix": "never",`,
+			[]string{"a", "b"},
+			[]string{"a: x.y", "b: x_y"},
+			[]string{"x.y=a/x.y", "x_y=b/x_y"},
+			[]string{"x_y=a/x.y"},
+			[]string{`clients of MCP do not see b__x_y, since server "a" has a tool "x_y", too, and prefix is never`},
 		},
 		"allowed, denied and renamed": {
 			"",
@@ -123,14 +147,6 @@ func TestNames(t *testing.T) {
 	} {
 		s := sourceOf(t, configOf(t, test.top, test.servers...), fleetOf(test.tools...), newSandbox(t))
 		v := s.View()
-		if name == "qualified names of others" { // what the digest is does not matter
-			digest := regexp.MustCompile(`_[0-9a-f]{8}=`)
-			got := strings.Join(onHTTP(v), " ")
-			if !digest.MatchString(got) || digest.ReplaceAllString(got, "_3f9a1d6c=") != strings.Join(test.http, " ") {
-				t.Errorf("%s: %s", name, got)
-			}
-			continue
-		}
 		if diff := cmp.Diff(test.http, onHTTP(v)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -180,12 +196,46 @@ func TestNamesAreNobodysTwice(t *testing.T) {
 				r.Errorf("%s is somebody else for clients of MCP", e.Qualified)
 			}
 		}
-		if len(v.HTTP) != len(v.MCP) || slices.Contains(names, "a__b") || slices.Contains(names, "a_") {
-			return // whose qualified names can be those of another
+		if len(v.HTTP) != len(v.MCP) {
+			r.Errorf("%d of %d tools have a name for clients", len(v.MCP), len(v.HTTP))
 		}
 		slices.Reverse(names)
 		if diff := cmp.Diff(onMCP(v), onMCP(sourceOf(t, configOf(t, top, names...), f, box).View())); diff != "" {
 			r.Error(diff)
+		}
+	})
+}
+
+// A server that comes by at run time, whatever it calls its tools, is never called by a name that
+// clients were shown for a tool of another server.
+func TestNamesAreNotTakenOver(t *testing.T) {
+	box := newSandbox(t)
+	rapid.Check(t, func(r *rapid.T) {
+		names := []string{"a", "b", "a_", "a__b"}
+		word := rapid.OneOf(rapid.StringMatching(`[ab_.]{1,6}`), rapid.StringMatching(`[a-b.]{1}x{60,70}`))
+		f := fleetOf()
+		for _, name := range names {
+			for _, one := range rapid.SliceOfN(word, 0, 4).Draw(r, name) {
+				f.tools[name] = append(f.tools[name], tool(one))
+			}
+		}
+		s := sourceOf(t, configOf(t, "", append([]string{"evil"}, names...)...), f, box)
+		before := s.View()
+		var evil []mcpservers.Tool
+		for _, e := range before.MCP {
+			for _, one := range []string{e.MCPName, e.Qualified, e.Original, strings.ReplaceAll(e.MCPName, "_", ".")} {
+				evil = append(evil, tool(one))
+			}
+		}
+		f.set("evil", evil...)
+		s.Refresh()
+		for _, e := range before.MCP {
+			if now, ok := s.View().OfMCP(e.MCPName); ok && now.Server != e.Server {
+				r.Errorf("%s was of %s and is of %s", e.MCPName, e.Server, now.Server)
+			}
+			if now, ok := s.View().OfMCP(e.Qualified); !ok || now.Server != e.Server {
+				r.Errorf("%s is of somebody else", e.Qualified)
+			}
 		}
 	})
 }

@@ -11,28 +11,46 @@ import (
 	"github.com/durward/durward/internal/hubconfig"
 )
 
-// A naming gives names to tools or prompts, and finds them by these.
+// A naming gives names to tools or prompts, and finds them by these. What begins as qualified names
+// of a server do is kept for that server, whatever it has by now.
 type naming struct {
-	what  string            // one of them is called
-	byID  map[string]*Entry // and by qualified names
-	byMCP map[string]*Entry // likewise
-	warn  func(format string, args ...any)
+	what    string            // one of them is called
+	servers []string          // the names of those that may have some
+	byID    map[string]*Entry // and by qualified names
+	byMCP   map[string]*Entry // likewise, and by the names that are kept for them
+	warn    func(format string, args ...any)
 }
 
-func newNaming(what string, warn func(string, ...any)) naming {
-	return naming{what: what, byID: map[string]*Entry{}, byMCP: map[string]*Entry{}, warn: warn}
+func newNaming(what string, servers []string, warn func(string, ...any)) naming {
+	return naming{what: what, servers: servers, byID: map[string]*Entry{}, byMCP: map[string]*Entry{}, warn: warn}
 }
 
-// qualify gives each the name by which it can always be called.
-func (n *naming) qualify(all []*Entry) {
-	for _, e := range all {
-		e.Qualified = e.Server + "__" + e.bare
-		if first, taken := n.byID[e.Qualified]; taken { // a__b has c, and a has b__c
-			e.Qualified += "_" + short(e.Server+"\x00"+e.bare)
-			n.warn("the %s %q of server %q is called %s, since %q of server %q is %s", n.what, e.bare, e.Server, e.Qualified, first.bare, first.Server, first.Qualified)
+// between stands between the names of a server and of its tool.
+const between = "__"
+
+// keeper gives the server that a name is kept for, or nothing: of a and a__b, that is the latter
+// for a__b__c.
+func (n *naming) keeper(name string) (server string) {
+	for _, one := range n.servers {
+		if len(one) > len(server) && strings.HasPrefix(name, one) && strings.HasPrefix(name[len(one):], between) {
+			server = one
+		}
+	}
+	return server
+}
+
+// qualify gives each the name by which it can always be called, and drops those that have none,
+// for it would be kept for another server.
+func (n *naming) qualify(all []*Entry) []*Entry {
+	return slices.DeleteFunc(all, func(e *Entry) bool {
+		e.Qualified = e.Server + between + e.bare
+		if other := n.keeper(hubconfig.Fold(e.Qualified)); other != e.Server {
+			n.warn("the %s %q of server %q is left out, since %s would be one of server %q; rename it, or one of the servers", n.what, e.bare, e.Server, e.Qualified, other)
+			return true
 		}
 		n.byID[e.Qualified], n.byMCP[e.Qualified] = e, e
-	}
+		return false
+	})
 }
 
 // nameHTTP gives each tool its id: its own name, or the qualified one where somebody else has
@@ -40,7 +58,7 @@ func (n *naming) qualify(all []*Entry) {
 func (n *naming) nameHTTP(all []*Entry) {
 	others := map[string][]string{}
 	for _, e := range all {
-		if _, taken := n.byID[e.bare]; !taken {
+		if _, taken := n.byID[e.bare]; !taken && n.keeper(e.bare) == "" {
 			e.ID = durward.ToolID(e.bare)
 			n.byID[e.bare] = e
 			continue
@@ -49,8 +67,8 @@ func (n *naming) nameHTTP(all []*Entry) {
 		others[e.bare] = append(others[e.bare], e.Qualified)
 	}
 	for _, e := range all {
-		if list := others[e.bare]; list != nil {
-			n.warn("several servers have a tool called %q: that of %q has the name, and the others are %s", e.bare, n.byID[e.bare].Server, strings.Join(list, ", "))
+		if list, first := others[e.bare], n.byID[e.bare]; list != nil && first != nil {
+			n.warn("several servers have a tool called %q: that of %q has the name, and the others are %s", e.bare, first.Server, strings.Join(list, ", "))
 			delete(others, e.bare)
 		}
 	}
@@ -60,22 +78,26 @@ func (n *naming) nameHTTP(all []*Entry) {
 const maxName = 64
 
 // nameMCP gives each the name that clients of MCP see. But for the prefix "never", in which
-// the first server has a name, names do not depend on the order of the servers.
+// the first server has a name, names do not depend on the order of the servers. Names that cannot
+// be told apart by clients are one, and nobody gets the name that stands for a longer one.
 func (n *naming) nameMCP(all []*Entry, prefix string) {
-	count, first := map[string]int{}, map[string]*Entry{}
+	first, shared := map[string]*Entry{}, map[string]bool{} // by what clients would see
 	for _, e := range all {
-		if count[e.bare]++; count[e.bare] == 1 {
-			first[e.bare] = e
+		name := hubconfig.Fold(e.bare)
+		if first[name] == nil {
+			first[name] = e
 		}
+		shared[name] = shared[name] || first[name].Server != e.Server
+		n.keep(hashed(e.bare, e.Qualified), e)
+		n.keep(hashed(e.Qualified, e.Qualified), e)
 	}
 	wish := func(e *Entry) string {
-		owner, qualified := n.byMCP[e.bare]
-		shared := count[e.bare] > 1 || qualified && owner != e
+		name := hubconfig.Fold(e.bare)
 		switch {
-		case prefix == "always" || prefix != "never" && shared:
+		case prefix == "always" || prefix != "never" && shared[name] || n.keeper(name) != "":
 			return e.Qualified
-		case prefix == "never" && first[e.bare] != e:
-			n.warn("clients of MCP do not see %s, since server %q has a %s %q, too, and prefix is never", e.Qualified, first[e.bare].Server, n.what, e.bare)
+		case prefix == "never" && first[name].Server != e.Server:
+			n.warn("clients of MCP do not see %s, since server %q has a %s %q, too, and prefix is never", e.Qualified, first[name].Server, n.what, name)
 			return ""
 		}
 		return e.bare
@@ -95,6 +117,13 @@ func (n *naming) nameMCP(all []*Entry, prefix string) {
 	}
 }
 
+// keep has a name be one's own, unless it is somebody else's.
+func (n *naming) keep(name string, e *Entry) {
+	if _, taken := n.byMCP[name]; !taken {
+		n.byMCP[name] = e
+	}
+}
+
 // asItIs is 0 for a name that need not be changed, for that one is to keep it.
 func asItIs(name string) int {
 	if len(name) <= maxName && name == hubconfig.Fold(name) {
@@ -103,11 +132,12 @@ func asItIs(name string) int {
 	return 1
 }
 
-// placeMCP gives one the name nearest to a wish that nobody has yet.
+// placeMCP gives one the name nearest to a wish that is nobody else's.
 func (n *naming) placeMCP(e *Entry, wish string) {
-	for _, name := range []string{hubconfig.Fold(wish), hashed(wish, e.Qualified)} {
+	for _, name := range []string{hubconfig.Fold(wish), hashed(wish, e.Qualified), hashed(e.Qualified, e.Qualified)} {
 		owner, taken := n.byMCP[name]
-		if len(name) > maxName || taken && (owner != e || owner.MCPName != "") {
+		keeper := n.keeper(name)
+		if len(name) > maxName || taken && owner != e || keeper != "" && keeper != e.Server {
 			continue
 		}
 		e.MCPName = name

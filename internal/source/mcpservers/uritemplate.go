@@ -22,7 +22,7 @@ type part struct {
 type stand uint8
 
 const (
-	plainly   stand = iota
+	plainly  stand = iota
 	segment        // one character or more, up to the next / ? or #
 	anything       // one character or more
 	optional       // nothing, or anything that begins with the text

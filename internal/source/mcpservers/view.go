@@ -77,9 +77,9 @@ func (v *View) warn(format string, args ...any) {
 // build makes a view of what the servers have now.
 func (s *Source) build(before *View) *View {
 	v := &View{}
-	v.tools, v.prompts = newNaming("tool", v.warn), newNaming("prompt", v.warn)
-	all := s.collect(v)
-	v.tools.qualify(all)
+	names := s.enabled()
+	v.tools, v.prompts = newNaming("tool", names, v.warn), newNaming("prompt", names, v.warn)
+	all := v.tools.qualify(s.collect(v))
 	v.tools.nameHTTP(all)
 	v.tools.nameMCP(all, s.config.Prefix)
 	for _, e := range all {
@@ -104,6 +104,16 @@ func (s *Source) build(before *View) *View {
 		v.compile(all, before)
 	}
 	return v
+}
+
+// enabled lists the names of the servers that may run.
+func (s *Source) enabled() (names []string) {
+	for _, one := range s.config.Servers {
+		if !one.Disabled {
+			names = append(names, one.Name)
+		}
+	}
+	return names
 }
 
 // collect lists the tools that may be offered, in the order of the configuration.
