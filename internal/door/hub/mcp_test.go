@@ -88,6 +88,39 @@ func TestListsComeInPages(t *testing.T) {
 	refused("a list that has changed", v.page("tools", good))
 }
 
+// A page has no more bytes than clients can be expected to take, unless one item alone has; nor has
+// what is found.
+func TestPagesAreBoundedByBytes(t *testing.T) {
+	const small, big = 300 << 10, 2 << 20
+	list := hub.Shown{Version: "1"}
+	for i, size := range []int{small, small, small, small, big, big, 1} {
+		list.Items = append(list.Items, hub.Listed{
+			Name: fmt.Sprint("t", i), Raw: json.RawMessage(fmt.Sprintf(`{"name":"t%d","description":"%s"}`, i, strings.Repeat("x", size))),
+		})
+	}
+	s := openSurface(t, func(o *hub.MCPOptions) {
+		o.Show = func(string, durward.Caller) hub.Shown { return list }
+	})
+	v := s.visit("all").begin(`{}`)
+	var pages []string
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		p := v.page("tools", cursor)
+		var names []string
+		for _, tool := range p.Result.Tools {
+			names = append(names, tool.Name)
+		}
+		pages = append(pages, strings.Join(names, " "))
+		cursor = p.Result.NextCursor
+	}
+	says(t, strings.Join(pages, ", "), "t0 t1 t2, t3, t4, t5, t6")
+	found := openSurface(t, func(o *hub.MCPOptions) {
+		o.Search = func(durward.Caller, string, int) []hub.Listed { return list.Items }
+	}).visit("all").begin(`{}`).ask("tools/call", `"name":"find_tool","arguments":{"query":"x","limit":7}`)
+	if n := strings.Count(found, `"name":"t`); n != 3 {
+		t.Errorf("%d are found in %d bytes", n, len(found))
+	}
+}
+
 // Items are listed as their servers say them, by the names that clients use, and to those who may
 // know of them. To others they are as what is not there.
 func TestCallersOfMCPKnowTheirOwn(t *testing.T) {

@@ -14,8 +14,11 @@ import (
 	"github.com/durward/durward/internal/mcpserve"
 )
 
-// pageSize is how many items of a list a client gets at once.
-const pageSize = 100
+// The bounds of what a client gets at once of a list.
+const (
+	pageSize  = 100     // items
+	pageBytes = 1 << 20 // of their texts, but for the first item, which is never left out
+)
 
 // listTools lists the tools, or how they are searched.
 func (m *MCP) listTools(ctx context.Context, r *mcpserve.Request) (json.RawMessage, error) {
@@ -33,9 +36,10 @@ func (m *MCP) lister(kind string) func(context.Context, *mcpserve.Request) (json
 		if !ok || from > len(shown.Items) {
 			return nil, badParams("the cursor is not known, or the list has changed: begin anew")
 		}
-		to := min(from+pageSize, len(shown.Items))
+		page := pageOf(shown.Items[from:], pageSize)
+		to := from + len(page)
 		text := append(jsonx.AppendString([]byte{'{'}, kind), ":["...)
-		for i, item := range shown.Items[from:to] {
+		for i, item := range page {
 			if i > 0 {
 				text = append(text, ',')
 			}
@@ -47,6 +51,17 @@ func (m *MCP) lister(kind string) func(context.Context, *mcpserve.Request) (json
 		}
 		return append(text, '}'), nil
 	}
+}
+
+// pageOf gives the first of some items, so many at most, and only as many as fit.
+func pageOf(items []Listed, most int) []Listed {
+	size := 0
+	for i, item := range items {
+		if size += len(item.Raw); i == most || i > 0 && size > pageBytes {
+			return items[:i]
+		}
+	}
+	return items
 }
 
 // append appends an item as its server says it, by the name that clients use.

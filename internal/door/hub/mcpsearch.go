@@ -52,7 +52,8 @@ func (m *MCP) search(ctx context.Context, r *mcpserve.Request, name string, argu
 	return m.call(ctx, r, called, inner, nil) // its schema asks for no headers
 }
 
-// find answers with the tools that match, as tools/list would show them.
+// find answers with the tools that match, as tools/list would show them: the best ones, as many as
+// a page would hold.
 func (m *MCP) find(r *mcpserve.Request, arguments json.RawMessage) (json.RawMessage, error) {
 	query, ok := jsonx.Text(member(arguments, "query"))
 	if !ok || len(query) > maxQuery {
@@ -66,7 +67,7 @@ func (m *MCP) find(r *mcpserve.Request, arguments json.RawMessage) (json.RawMess
 		}
 	}
 	found := []byte(`{"tools":[`)
-	for i, tool := range m.Search(r.Caller, query, limit) {
+	for i, tool := range pageOf(m.Search(r.Caller, query, limit), limit) {
 		if i > 0 {
 			found = append(found, ',')
 		}

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,8 @@ const (
 	mostPages     = 1000
 	mostItems     = 10_000
 	mostListBytes = 64 << 20
+	// mostItemBytes bounds one item; a longer one is left out.
+	mostItemBytes = 256 << 10
 	// listTime is what a server gets to tell all that it has of a kind.
 	listTime = 30 * time.Second
 	// listPause is the least time between two lists of one server.
@@ -223,13 +226,15 @@ func (l *listing) take(result json.RawMessage) (more bool, warning string) {
 func (l *listing) add(raw json.RawMessage) (warning string) {
 	key := keyOf(raw, kinds[l.kind].key)
 	switch {
+	case len(raw) > mostItemBytes:
+		return fmt.Sprintf("one is longer than %d bytes; it is left out", mostItemBytes)
 	case key == "":
 		return "one has no " + kinds[l.kind].key
 	case l.keys[key]:
 		return "there are several of one " + kinds[l.kind].key
 	}
 	l.keys[key] = true
-	l.items = append(l.items, Item{Key: key, Raw: raw})
+	l.items = append(l.items, Item{Key: key, Raw: bytes.Clone(raw)}) // the page may be mostly what is left out
 	return ""
 }
 
