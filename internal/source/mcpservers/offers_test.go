@@ -230,3 +230,38 @@ func TestBindRequests(t *testing.T) {
 		}
 	}
 }
+
+// What the configuration says of the arguments of a server holds for those of its prompts, and for
+// those that go with what is to be completed.
+func TestArgumentsOfPromptsAreAsOfTools(t *testing.T) {
+	box := newSandbox(t)
+	f := fleetOf("a: use")
+	f.offer("prompt", "a", "review")
+	const complete = `{"ref":{"type":"ref/prompt","name":"review"},"argument":{"name":"x","value":""},"context":{"arguments":`
+	for _, tt := range []struct {
+		extras, arguments string
+		ok                bool
+	}{
+		{`"fileServer": true`, `{"logfile":"/etc/passwd"}`, false},
+		{`"fileServer": true`, `{"logfile":"ROOT/a.txt"}`, true},
+		{`"fileServer": false`, `{"logfile":"/etc/passwd"}`, true},
+		{`"pathArgs": ["/in/here"]`, `{"in":{"here":"/etc/passwd"}}`, false},
+		{`"pathArgs": ["/in/here"]`, `{"in":{"here":"ROOT/a.txt","there":"/etc/passwd"}}`, true},
+		{`"pathArgs": ["/here"]`, `{"in":{"here":"/etc/passwd"}}`, true},
+		{`"pathArgs": ["/here"]`, `{"here":"/etc/passwd"}`, false},
+		{`"pathArgs": ["here"]`, `{"in":{"here":"/etc/passwd"}}`, false},
+	} {
+		arguments := strings.ReplaceAll(tt.arguments, "ROOT", box.root)
+		s := sourceOf(t, configOf(t, exposeAll, "a "+tt.extras), f, box)
+		for id, params := range map[durward.ToolID]string{
+			"use": arguments, "prompts/get:review": `{"name":"review","arguments":` + arguments + `}`, "a:completion/complete": complete + arguments + `}}`,
+		} {
+			found, err := s.Find(t.Context(), id)
+			must(t, err)
+			input, err := s.Bind(t.Context(), found, durward.Call{Tool: id, Input: json.RawMessage(params)})
+			if (err == nil) != tt.ok || tt.ok && string(input) != params {
+				t.Errorf("%s %s %s: %s, %v", id, tt.extras, params, input, err)
+			}
+		}
+	}
+}

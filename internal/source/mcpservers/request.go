@@ -3,6 +3,7 @@ package mcpservers
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/jsonx"
@@ -12,8 +13,12 @@ import (
 // resources are no paths, but for those of files, whatever server they are for.
 func (w *walk) request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	switch method {
-	case "", hubconfig.GetPrompt:
+	case "":
 		return w.through(ctx, params)
+	case hubconfig.GetPrompt:
+		of := *w
+		of.pointers = below(w.pointers, "arguments")
+		return of.through(ctx, params)
 	case hubconfig.Complete:
 		if err := w.completion(ctx, params); err != nil {
 			return nil, err
@@ -24,8 +29,26 @@ func (w *walk) request(ctx context.Context, method string, params json.RawMessag
 	return of.through(ctx, params)
 }
 
-// completion judges what is to be completed as the argument that it is the beginning of.
+// below gives pointers into a value that stands below these steps of another one.
+func below(pointers [][]string, steps ...string) [][]string {
+	moved := make([][]string, len(pointers))
+	for i, p := range pointers {
+		moved[i] = slices.Concat(steps, p)
+	}
+	return moved
+}
+
+// completion judges what is to be completed as the argument that it is the beginning of, and the
+// arguments that are known.
 func (w *walk) completion(ctx context.Context, params json.RawMessage) error {
+	if known := member(member(params, "context"), "arguments"); known != nil {
+		of := *w
+		of.frames = []frame{{name: []byte("context")}, {name: []byte("arguments")}}
+		of.pointers = below(w.pointers, "context", "arguments")
+		if _, err := of.through(ctx, known); err != nil {
+			return err
+		}
+	}
 	argument := member(params, "argument")
 	name, value := member(argument, "name"), member(argument, "value")
 	if len(name) == 0 || name[0] != '"' || len(value) == 0 {
