@@ -283,8 +283,8 @@ func (r *run) finish(ctx context.Context) (durward.Result, error) {
 
 // await waits until the command has ended by itself or has to be ended.
 func (r *run) await(ctx context.Context) error {
-	meter := time.NewTicker(meterEvery)
-	defer meter.Stop()
+	looks, stop := r.meter(ctx)
+	defer stop()
 	asleep := sleepWatch(ctx, r.engine.clock)
 	var silent <-chan struct{}
 	exited, over := r.proc.Exited(), r.proc.Exited()
@@ -313,7 +313,7 @@ func (r *run) await(ctx context.Context) error {
 			return r.exceeded()
 		case <-r.hard.over:
 			return r.exceeded()
-		case <-meter.C:
+		case <-looks:
 			cause := r.overuse()
 			select {
 			case <-over: // what was looked at may have been somebody else already
@@ -360,6 +360,17 @@ func (r *run) exited() error {
 		return r.overused(durward.CauseLimitCPU)
 	}
 	return nil
+}
+
+// meter tells when to look at what the tree uses, and at the clock. Nothing comes where there
+// is no limit of that kind: a timer that is set wakes a thread.
+func (r *run) meter(ctx context.Context) (looks <-chan time.Time, stop func()) {
+	limits := r.grant.Limits
+	if _, ends := ctx.Deadline(); !ends && limits.Memory <= 0 && limits.CPU <= 0 {
+		return nil, func() {}
+	}
+	meter := time.NewTicker(meterEvery)
+	return meter.C, meter.Stop
 }
 
 // overuse compares what the tree uses with its limits and names the one it is over.
