@@ -49,8 +49,13 @@ func (c bare) Caller() (_ durward.Caller) { return }
 
 func (c bare) Remote() (_ string) { return }
 
-func (c bare) Write(ctx context.Context, message []byte) error {
-	return c.Conn.Write(ctx, websocket.MessageText, message)
+func (c bare) Write(ctx context.Context, messages ...[]byte) error {
+	for _, message := range messages {
+		if err := c.Conn.Write(ctx, websocket.MessageText, message); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func BenchmarkRoundTrip(b *testing.B) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -42,8 +43,8 @@ type socket struct {
 
 	// turn is held by whoever writes, from the first byte of a frame to its last.
 	turn  chan struct{}
-	head  [10]byte    // guarded by turn
-	parts [2][]byte   // guarded by turn
+	heads []byte      // guarded by turn; of the frames in parts
+	parts [][]byte    // guarded by turn
 	rest  net.Buffers // guarded by turn
 
 	failed bool // a read did; for whoever reads
@@ -170,8 +171,8 @@ func isGone(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// Write sends one message.
-func (s *socket) Write(ctx context.Context, message []byte) error {
+// Write sends messages.
+func (s *socket) Write(ctx context.Context, messages ...[]byte) error {
 	if err := s.take(ctx); err != nil {
 		return err
 	}
@@ -180,8 +181,8 @@ func (s *socket) Write(ctx context.Context, message []byte) error {
 		return ctx.Err()
 	}
 	defer context.AfterFunc(ctx, s.cut)() // half a message leaves no place for another
-	err := s.send(frameText, message)
-	s.keeper.sent.Add(1)
+	err := s.send(frameText, messages...)
+	s.keeper.sent.Add(uint64(len(messages)))
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -202,19 +203,27 @@ func (s *socket) take(ctx context.Context) error {
 
 func (s *socket) leave() { <-s.turn }
 
-// send writes one frame, in one system call where that takes all of it. The caller has
-// the turn.
-func (s *socket) send(first byte, payload []byte) error {
-	s.parts = [2][]byte{frameHead(s.head[:0], first, len(payload)), payload}
-	s.rest = s.parts[:]
+// send writes frames, in one system call where that takes all of them. The caller has the
+// turn.
+func (s *socket) send(first byte, payloads ...[]byte) error {
+	s.heads, s.parts = slices.Grow(s.heads[:0], mostHead*len(payloads)), s.parts[:0]
+	for _, payload := range payloads {
+		at := len(s.heads)
+		s.heads = frameHead(s.heads, first, len(payload))
+		s.parts = append(s.parts, s.heads[at:], payload)
+	}
+	s.rest = s.parts
 	_, err := s.rest.WriteTo(s.Conn)
-	s.parts[1] = nil
+	clear(s.parts)
 	if err != nil {
 		s.cut()
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return nil
 }
+
+// mostHead is how many bytes such a head has at most.
+const mostHead = 10
 
 // frameHead appends the head of a frame that is not masked.
 func frameHead(b []byte, first byte, size int) []byte {

@@ -99,8 +99,8 @@ func (s *stdio) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Write sends one message.
-func (s *stdio) Write(ctx context.Context, message []byte) error {
+// Write sends messages.
+func (s *stdio) Write(ctx context.Context, messages ...[]byte) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-s.closed:
@@ -109,7 +109,10 @@ func (s *stdio) Write(ctx context.Context, message []byte) error {
 		return ctx.Err()
 	}
 	// The write has a copy and keeps the turn for as long as it lasts, whoever waits.
-	s.buffer = append(append(s.buffer[:0], message...), '\n')
+	s.buffer = s.buffer[:0]
+	for _, message := range messages {
+		s.buffer = append(append(s.buffer, message...), '\n')
+	}
 	written := make(chan error, 1)
 	go func() {
 		_, err := s.out.Write(s.buffer)

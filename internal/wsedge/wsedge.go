@@ -35,10 +35,10 @@ type Conn interface {
 	// that of ctx, which ends the connection; and any other says what was wrong with
 	// what the peer sent.
 	Read(ctx context.Context) ([]byte, error)
-	// Write sends one message, and waits while the peer does not read. It does not keep
-	// message. When ctx ends before the turn of the message has come, nothing of it is
+	// Write sends messages, one right behind the other, and waits while the peer does not read.
+	// It does not keep them. When ctx ends before their turn has come, nothing of them is
 	// sent; later, the end of ctx ends the connection.
-	Write(ctx context.Context, message []byte) error
+	Write(ctx context.Context, messages ...[]byte) error
 	// Close ends the connection at once and makes Read and Write return. It may be
 	// called more than once.
 	Close() error

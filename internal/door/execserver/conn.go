@@ -196,11 +196,18 @@ func (c *conn) answer(r request, result json.RawMessage, err error) {
 
 func (c *conn) reply(m jsonrpc.Message) { c.send(m.AppendBare) }
 
-// send writes one message. A connection that cannot be written to ends.
-func (c *conn) send(frame func(text []byte) []byte) {
+// send writes messages, one right behind the other. A connection that cannot be written to
+// ends.
+func (c *conn) send(messages ...func(text []byte) []byte) {
 	buffer := frames.Get().(*[]byte)
-	text := frame((*buffer)[:0])
-	if err := c.peer.Write(c.ctx, text); err != nil {
+	text := (*buffer)[:0]
+	parts := make([][]byte, len(messages))
+	for i, frame := range messages {
+		at := len(text)
+		text = frame(text)
+		parts[i] = text[at:] // good even when the rest of text moves
+	}
+	if err := c.peer.Write(c.ctx, parts...); err != nil {
 		c.cancel(err)
 	}
 	if cap(text) <= mostKept {

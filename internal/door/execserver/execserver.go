@@ -54,9 +54,9 @@ type Runtime interface {
 type Conn interface {
 	// Read gives the next message; an error ends the connection.
 	Read(ctx context.Context) ([]byte, error)
-	// Write sends a message, which it does not keep. It may be called concurrently, and
-	// blocks while the peer does not read.
-	Write(ctx context.Context, message []byte) error
+	// Write sends messages, one right behind the other, and does not keep them. It may be
+	// called concurrently, and blocks while the peer does not read.
+	Write(ctx context.Context, messages ...[]byte) error
 	// Close ends the connection at once, and with it calls of Read and Write.
 	Close() error
 	Caller() durward.Caller

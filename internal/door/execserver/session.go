@@ -115,9 +115,9 @@ func (s *session) hearer() *conn {
 }
 
 // notify sends what is not answered to whoever hears it, or to nobody.
-func (s *session) notify(frame func(text []byte) []byte) {
+func (s *session) notify(messages ...func(text []byte) []byte) {
 	if c := s.hearer(); c != nil {
-		c.send(frame)
+		c.send(messages...)
 	}
 }
 
