@@ -63,6 +63,9 @@ type Exit struct {
 	Seq uint64
 	// Code is the exit status, or 128 plus the signal that ended the process.
 	Code int
+	// Last is set when nothing will follow any more, and the end of the session is only to be
+	// put on record.
+	Last bool
 }
 
 // A Page is what one read of a session gives.

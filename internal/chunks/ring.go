@@ -126,13 +126,14 @@ func (r *Ring) Abandon() {
 	r.changeLocked()
 }
 
-// Exited numbers the end of the main process and tells of it in its order.
-func (r *Ring) Exited(code int) {
+// Exited numbers the end of the main process and tells of it in its order; last says that the
+// call is over but for its record.
+func (r *Ring) Exited(code int, last bool) {
 	r.emit.Lock()
 	defer r.emit.Unlock()
 	r.mu.Lock()
 	r.last++
-	exit := durward.Exit{Seq: r.last, Code: code}
+	exit := durward.Exit{Seq: r.last, Code: code, Last: last}
 	r.exit = &exit
 	r.changeLocked()
 	r.mu.Unlock()

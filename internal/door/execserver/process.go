@@ -26,6 +26,9 @@ type process struct {
 	confined bool
 	since    time.Time
 	head     []byte // of each of its output notifications
+	// parting is what the client is told together with the close. It is for the events, which
+	// come one at a time.
+	parting []func(text []byte) []byte
 
 	started chan struct{} // closed when call or err is set
 	call    durward.Session
@@ -109,16 +112,20 @@ func (p *process) Output(c durward.Chunk) {
 	})
 }
 
-// Exited tells that the main process has ended.
+// Exited tells that the main process has ended, unless that goes with the close.
 func (p *process) Exited(e durward.Exit) {
 	<-p.told
 	p.mu.Lock()
 	p.exit, p.last = &e, e.Seq
 	denied := p.deniedLocked()
 	p.mu.Unlock()
-	p.session.notify(notification(protocol.ProcessExited, protocol.ExitedParams{
+	p.parting = append(p.parting, notification(protocol.ProcessExited, protocol.ExitedParams{
 		ProcessID: p.id, Seq: e.Seq, ExitCode: e.Code, SandboxDenied: &denied,
 	}))
+	if !e.Last {
+		p.session.notify(p.parting...)
+		p.parting = nil
+	}
 }
 
 // Ended tells that the process is over, with all that it started.
@@ -136,7 +143,8 @@ func (p *process) Ended(durward.Result) {
 	p.mu.Unlock()
 	p.session.retain(p, kept)
 	seq := p.closeAt
-	p.session.notify(notification(protocol.ProcessClosed, protocol.ClosedParams{ProcessID: p.id, Seq: &seq}))
+	p.session.notify(append(p.parting, notification(protocol.ProcessClosed, protocol.ClosedParams{ProcessID: p.id, Seq: &seq}))...)
+	p.parting = nil
 	close(p.closed) // what waits for the end is answered behind it
 }
 

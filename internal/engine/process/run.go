@@ -41,16 +41,17 @@ type run struct {
 	proc  *sandbox.Process
 	// interactive asks for input that comes later than the start.
 	interactive bool
-	// exit is told the code of the main process once it is known; may be nil.
-	exit  func(code int)
+	// exit is told the code of the main process once it is known, and whether the call is over
+	// but for its record; may be nil.
+	exit  func(code int, last bool)
 	stdin *os.File // our end; nil when no input is to come
 	sinks [2]sink  // stdout, stderr; a terminal has the first only
 
 	egress  *egress.Proxy    // nil where the command has no way out
 	traffic *durward.Traffic // what went through it; nil until it is closed
 
-	// silent is closed when nobody has the output open any more, and ends the call in place
-	// of the main process. Nil where that ends it.
+	// silent is closed when nobody has the output open any more. Where the tree may outlive the
+	// main process that ends the call in its place.
 	silent chan struct{}
 	hurry  chan struct{} // closed when there is no time for TERM; may be nil
 
@@ -123,7 +124,7 @@ func (r *run) start(ctx context.Context) (err error) {
 func (r *run) follow() {
 	var open atomic.Int32
 	open.Store(int32(len(r.ends)))
-	silent := make(chan struct{})
+	r.silent = make(chan struct{})
 	for i, f := range r.ends {
 		caughtUp := make(chan struct{})
 		r.caughtUp = append(r.caughtUp, caughtUp)
@@ -132,12 +133,9 @@ func (r *run) follow() {
 			r.read(f, r.sinks[i], tell)
 			tell()
 			if open.Add(-1) == 0 {
-				close(silent)
+				close(r.silent)
 			}
 		})
-	}
-	if r.request.Outlive {
-		r.silent = silent
 	}
 }
 
@@ -288,7 +286,7 @@ func (r *run) await(ctx context.Context) error {
 	asleep := sleepWatch(ctx, r.engine.clock)
 	var silent <-chan struct{}
 	exited, over := r.proc.Exited(), r.proc.Exited()
-	if r.silent != nil {
+	if r.request.Outlive {
 		over = r.proc.Gone()
 	}
 	for {
@@ -297,12 +295,14 @@ func (r *run) await(ctx context.Context) error {
 			if ctx.Err() != nil && r.proc.Exit().Err == nil {
 				return r.stopped(ended(ctx)) // we were stopped when the time was up
 			}
-			if err := r.exited(); err != nil || r.silent == nil {
+			if err := r.exited(); err != nil || !r.request.Outlive {
 				return err
 			}
+			exited, silent = nil, r.silent
+			if r.proc.Exit().Alone && r.silentWithin(settleTime) {
+				return nil // who waits for the end is told of the exit beside
+			}
 			r.tellExit()
-			exited = nil
-			silent = r.silent
 		case <-silent:
 			return nil
 		case <-ctx.Done():
@@ -437,7 +437,7 @@ func (r *run) stopped(why error) error {
 }
 
 // tellExit tells how the main process ended, once and behind what it has printed, unless that
-// is held up. It does not wait for whoever hears it.
+// is held up. It does not wait for whoever hears it while there is anything else to be done.
 func (r *run) tellExit() {
 	tell, exit := r.exit, r.proc.Exit()
 	if tell == nil || exit.Err != nil {
@@ -447,6 +447,10 @@ func (r *run) tellExit() {
 	code := exit.Status.ExitStatus()
 	if exit.Status.Signaled() {
 		code = 128 + int(exit.Status.Signal())
+	}
+	if isClosed(r.silent) && isClosed(r.proc.Gone()) {
+		tell(code, r.scratch.info == nil && len(r.proc.Copies()) == 0)
+		return
 	}
 	for _, f := range r.ends {
 		if exit.Alone {
@@ -463,8 +467,34 @@ func (r *run) tellExit() {
 			case <-timer.C: // it waits to be acknowledged
 			}
 		}
-		tell(code)
+		tell(code, false)
 	})
+}
+
+// silentWithin reports whether nobody has the output open any more, for which it waits.
+func (r *run) silentWithin(d time.Duration) bool {
+	if isClosed(r.silent) {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-r.silent:
+		return true
+	case <-timer.C:
+		return false
+	case <-r.hurry:
+		return false
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // ended says why the time of a call is over.
