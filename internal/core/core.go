@@ -16,8 +16,7 @@ import (
 
 // A Source offers tools. Its methods may be called concurrently.
 type Source interface {
-	// Find gives the tool of that id, or of another name that it has: what is decided and recorded
-	// then is its id. An unknown id is an error of kind NotFound with
+	// Find gives the tool of that id. An unknown id is an error of kind NotFound with
 	// reason ToolNotFound. What it returns is the caller's to keep and not to change.
 	Find(ctx context.Context, id durward.ToolID) (durward.Tool, error)
 	// Tools lists all tools, sorted by id, without repeats; Find knows each of them.
@@ -103,6 +102,13 @@ type Opener interface {
 	// does, once the outcome is on record. The session outlives the Prepared: what it
 	// has kept can be read until the session itself is closed.
 	Open(ctx context.Context, events durward.Events) (durward.Session, error)
+}
+
+// A Beginner is an Opener whose sessions can be followed by the core's own goroutine.
+type Beginner interface {
+	// Begin is Open, but that nobody follows the session yet. Whoever gets no error calls follow,
+	// once, which gives what Wait does from then on.
+	Begin(ctx context.Context, events durward.Events) (s durward.Session, follow func() (durward.Result, error), err error)
 }
 
 // A Refuser is a Prepared that keeps what it runs from hosts.

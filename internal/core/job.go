@@ -225,26 +225,26 @@ func (j *job) run() (result durward.Result, err error) {
 	return j.prepared.Run(j.ctx)
 }
 
-func (j *job) open(events durward.Events) (s durward.Session, err error) {
+// open begins a session; wait gives its end, and is to be called once.
+func (j *job) open(events durward.Events) (s durward.Session, wait func() (durward.Result, error), err error) {
 	defer caught(&err)
-	opener, ok := j.prepared.(Opener)
-	if !ok {
-		return nil, &durward.Error{
+	beginner, begins := j.prepared.(Beginner)
+	opener, opens := j.prepared.(Opener)
+	if !begins && !opens {
+		return nil, nil, &durward.Error{
 			Reason: durward.NotSupported, Op: "open", Hint: "run it as one call",
 			Err: fmt.Errorf("tool %q does not run as a session", j.tool.ID),
 		}
 	}
 	if err := j.admit(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return opener.Open(j.ctx, events)
-}
-
-// wait gives the end of a session. Its bound is the job's context, which ends the
-// session and not the wait for it.
-func (j *job) wait(s durward.Session) (result durward.Result, err error) {
-	defer caught(&err)
-	return s.Wait(context.WithoutCancel(j.ctx))
+	if begins {
+		return beginner.Begin(j.ctx, events)
+	}
+	s, err = opener.Open(j.ctx, events)
+	// The bound of the wait is the job's context, which ends the session and not the wait for it.
+	return s, func() (durward.Result, error) { return s.Wait(context.WithoutCancel(j.ctx)) }, err
 }
 
 // end bounds the result, frees what the call held and records the outcome.

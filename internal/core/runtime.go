@@ -99,16 +99,27 @@ func (r *Runtime) Refuse(c durward.Call, why error) (err error) {
 // Open starts one call and lets it go on as a session. The end of ctx cancels the
 // session, so ctx must live as long as the session is to. events may be nil.
 func (r *Runtime) Open(ctx context.Context, c durward.Call, events durward.Events) (durward.Session, error) {
+	s, follow, err := r.Begin(ctx, c, events)
+	if err == nil {
+		go follow() // ends with the session, which the job's context bounds
+	}
+	return s, err
+}
+
+// Begin is Open for a caller that has a goroutine left: follow, which it calls once, comes back
+// when the session has ended and that is recorded and told.
+func (r *Runtime) Begin(ctx context.Context, c durward.Call, events durward.Events) (_ durward.Session, follow func(), err error) {
 	j, err := r.begin(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	inner, err := j.open(events)
+	inner, wait, err := j.open(events)
 	if err != nil {
 		_, err = j.end(durward.Result{}, err)
-		return nil, err
+		return nil, nil, err
 	}
-	return follow(j, inner, events), nil
+	s := &session{Session: inner, ended: make(chan struct{}), told: make(chan struct{})}
+	return s, func() { s.follow(j, wait, events) }, nil
 }
 
 // Load says how many calls have a slot, and how many wait for one or for their turn at an engine.

@@ -15,19 +15,20 @@ type session struct {
 	err    error
 }
 
-// follow waits for the end of a session in the background; the goroutine ends with
-// the session, which the job's context bounds.
-func follow(j *job, inner durward.Session, events durward.Events) *session {
-	s := &session{Session: inner, ended: make(chan struct{}), told: make(chan struct{})}
-	go func() {
-		defer close(s.told)
-		s.result, s.err = j.end(j.wait(inner))
-		close(s.ended)
-		if events != nil {
-			events.Ended(s.result)
-		}
-	}()
-	return s
+// follow waits for the end of a session, records it and tells of it.
+func (s *session) follow(j *job, wait func() (durward.Result, error), events durward.Events) {
+	defer close(s.told)
+	s.result, s.err = j.end(guarded(wait))
+	close(s.ended)
+	if events != nil {
+		events.Ended(s.result)
+	}
+}
+
+// guarded has a panic of a session end it like an error.
+func guarded(wait func() (durward.Result, error)) (result durward.Result, err error) {
+	defer caught(&err)
+	return wait()
 }
 
 // Wait blocks until the call has ended and its outcome is on record.

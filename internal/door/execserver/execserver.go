@@ -46,6 +46,8 @@ const (
 type Runtime interface {
 	Do(ctx context.Context, c durward.Call) (durward.Result, error)
 	Open(ctx context.Context, c durward.Call, events durward.Events) (durward.Session, error)
+	// Begin is Open, but that the caller follows the session until it has ended.
+	Begin(ctx context.Context, c durward.Call, events durward.Events) (s durward.Session, follow func(), err error)
 	// Refuse puts on record that a call is not taken on, and gives the error to answer with.
 	Refuse(c durward.Call, why error) error
 }

@@ -68,15 +68,14 @@ func newProcess(s *session, p protocol.StartParams) *process {
 	return proc
 }
 
-// open starts the process. It is to be called once.
-func (p *process) open(c durward.Call) error {
-	p.call, p.err = p.session.server.Runtime.Open(p.session.ctx, c, p)
+// open starts the process; follow follows it to its end. It is to be called once.
+func (p *process) open(c durward.Call) (follow func(), err error) {
+	p.call, follow, p.err = p.session.server.Runtime.Begin(p.session.ctx, c, p)
 	if p.err != nil {
 		p.session.release(p)
 		close(p.started)
-		return p.err
+		return nil, p.err
 	}
-	p.session.server.work.Add(1) // until it has ended
 	close(p.started)
 	p.mu.Lock()
 	doomed, ending := p.doomed, p.killing != nil
@@ -90,7 +89,7 @@ func (p *process) open(c durward.Call) error {
 	if p.input != nil {
 		p.session.server.work.Go(func() { p.input.pour(p.session.ctx, p.call, p.closed) })
 	}
-	return nil
+	return follow, nil
 }
 
 // Output tells of a chunk, and blocks while the client does not read.
@@ -130,7 +129,6 @@ func (p *process) Exited(e durward.Exit) {
 
 // Ended tells that the process is over, with all that it started.
 func (p *process) Ended(durward.Result) {
-	defer p.session.server.work.Done()
 	<-p.told
 	_, err := p.call.Wait(context.Background()) // it has ended
 	p.mu.Lock()

@@ -39,14 +39,18 @@ func (c *conn) startProcess(r request, p protocol.StartParams) {
 	}
 	held := c.hold(r.size)
 	begun := c.server.begin(func() {
-		defer close(proc.told)
-		if err := proc.open(call); err != nil {
+		follow, err := proc.open(call)
+		if err != nil {
 			c.answer(r, nil, err)
 		} else {
 			encode(c, r, protocol.StartResult{ProcessID: proc.id, SandboxType: sandboxType(proc.confined)})
 		}
+		close(proc.told)
 		if held {
 			c.release(r.size)
+		}
+		if err == nil {
+			follow() // here: each goroutine more would have to be woken
 		}
 	})
 	if !begun {

@@ -34,8 +34,17 @@ type session struct {
 
 // Open starts the command and follows it in the background until its tree is dead.
 func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Session, error) {
+	s, follow, err := p.Begin(ctx, events)
+	if err == nil {
+		go func() { _, _ = follow() }()
+	}
+	return s, err
+}
+
+// Begin starts the command; follow follows it until its tree is dead.
+func (p *prepared) Begin(ctx context.Context, events durward.Events) (_ durward.Session, follow func() (durward.Result, error), err error) {
 	if ctx.Err() != nil {
-		return nil, ended(ctx)
+		return nil, nil, ended(ctx)
 	}
 	ring := chunks.New(chunks.Options{
 		Limit: max(p.grant.Limits.WithDefaults().Output, chunkBytes), Keep: p.grant.Keep, Events: events,
@@ -48,33 +57,31 @@ func (p *prepared) Open(ctx context.Context, events durward.Events) (durward.Ses
 		newDigest(&streamSink{ring: ring, stream: first}), newDigest(&streamSink{ring: ring, stream: durward.Stderr}),
 	}}
 	r.request.Follow, r.request.Outlive = true, p.grant.Keep == durward.KeepStream || p.grant.Keep == durward.KeepAcked
-	var err error
 	if r.plan, err = sandbox.Compile(ctx, r.request, r.host); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := r.start(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &session{run: r, ring: ring, cancel: cancel, hurry: sync.OnceFunc(func() { close(r.hurry) }), writing: make(chan struct{}, 1), done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, ring.Abandon) // nobody may be left to read
-	input := p.call.Stdin                        // which is forgotten at the end
-	go func() {
-		defer close(s.done)
-		defer cancel()
-		defer stop()
-		s.result, s.err = r.finish(ctx)
-		r.forget()
-		ring.End()
-	}()
-	if len(input) > 0 {
+	if input := p.call.Stdin; len(input) > 0 {   // which is forgotten at the end
 		s.writing <- struct{}{} // the first write
 		r.readers.Go(func() {
 			_, _ = s.write(input) // a command need not read its input
 			<-s.writing
 		})
 	}
-	return s, nil
+	return s, func() (durward.Result, error) {
+		defer close(s.done)
+		defer cancel()
+		defer stop()
+		s.result, s.err = r.finish(ctx)
+		r.forget()
+		ring.End()
+		return s.result, s.err
+	}, nil
 }
 
 // Write gives bytes to the command's input, in the order of calls.
