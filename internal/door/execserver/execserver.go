@@ -126,7 +126,8 @@ type Server struct {
 	retained  atomic.Int64        // bytes of closed processes
 	watches   chan struct{}       // full when as many are watched for as there may be
 
-	work sync.WaitGroup // processes and what connections have left behind
+	starters *hands         // who start processes and follow them
+	work     sync.WaitGroup // what connections have left behind
 }
 
 // New makes a Server.
@@ -138,7 +139,9 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{Options: o, info: o.Info, sessions: make(map[string]*session), watches: make(chan struct{}, mostWatches)}
+	s := &Server{
+		Options: o, info: o.Info, sessions: make(map[string]*session), watches: make(chan struct{}, mostWatches), starters: newHands(),
+	}
 	s.info.Capabilities = capabilities(o.Info.Capabilities)
 	return s, nil
 }
@@ -161,16 +164,17 @@ func (s *Server) Close() {
 	for _, session := range all {
 		session.end(&durward.Error{Reason: durward.ShuttingDown, Op: Name})
 	}
+	s.starters.end()
 	s.work.Wait()
 }
 
-// begin has the server wait for f, unless it is closed.
+// begin has f done beside, for which the server waits, unless it is closed.
 func (s *Server) begin(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
-	s.work.Go(f)
+	s.starters.do(f)
 	return true
 }
