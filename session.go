@@ -101,6 +101,10 @@ type Asker interface {
 // [Events.Progress]: the params of a notification of MCP, whose token means nothing.
 type ProgressReader interface{ RawProgress(params json.RawMessage) }
 
+// A LogReader is an [Events] that says from which level of MCP on its caller wants to hear what the
+// tool's server logs meanwhile. Empty is none.
+type LogReader interface{ LogLevel() string }
+
 // Events receives what happens during a session. Calls come one at a time and in
 // order; a method must not block for long. Ask alone may, and does not hold up the others: it
 // comes back soon after its context has ended.

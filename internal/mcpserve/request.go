@@ -98,6 +98,15 @@ func (r *Request) Log(level mcpspec.Level, params json.RawMessage) {
 	}
 }
 
+// LogLevel is the level of log messages that a client of the newer era asked for with the request,
+// or empty.
+func (r *Request) LogLevel() string {
+	if !r.Modern {
+		return ""
+	}
+	return r.meta.Level.String()
+}
+
 // wanted is the level of log messages that the client asked for.
 func (r *Request) wanted() mcpspec.Level {
 	if r.Modern || r.session == nil {

@@ -19,6 +19,11 @@ func levelNames() []string {
 // LevelOf reads the name of a level, a JSON value. What is none is Silent.
 func LevelOf(value []byte) (l Level, ok bool) {
 	name, _ := jsonx.Text(value)
+	return LevelNamed(name)
+}
+
+// LevelNamed gives the level of a name. What is none is Silent.
+func LevelNamed(name string) (l Level, ok bool) {
 	at := slices.Index(levelNames(), name)
 	if at < 0 {
 		return Silent, false

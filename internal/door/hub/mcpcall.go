@@ -130,7 +130,7 @@ func isQuiet(r *mcpserve.Request) bool {
 // do runs a call. Where the client can hear of it, it goes on as a session.
 func (m *MCP) do(ctx context.Context, r *mcpserve.Request, server string, c durward.Call) (durward.Result, error) {
 	defer m.calls.enter(server, r)()
-	if isQuiet(r) {
+	if isQuiet(r) && r.LogLevel() == "" {
 		result, err := m.Runtime.Do(ctx, c)
 		return result, ended(ctx, err)
 	}

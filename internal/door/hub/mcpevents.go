@@ -46,6 +46,9 @@ func (l *listener) Ask(ctx context.Context, method string, params json.RawMessag
 	return l.request.Ask(ctx, method, params)
 }
 
+// LogLevel is what a client of the newer era says with its call. Others say it once for all.
+func (l *listener) LogLevel() string { return l.request.LogLevel() }
+
 // Calls are those under way at each server, which is who hears what that logs. The zero value has
 // none.
 type calls struct {

@@ -217,7 +217,7 @@ func (p *run) callParams(id int64, call *prepared, events durward.Events) json.R
 		member(name)
 		text = append(text, value...)
 	}
-	if meta := p.meta(p.greeting.era, token, p.offered(events)); meta != nil {
+	if meta := p.meta(p.greeting.era, token, p.offered(events), p.engine.levelFor(events)); meta != nil {
 		of, _ := json.Marshal(meta) // plain values are never refused
 		member("_meta")
 		text = append(text, of...)

@@ -280,14 +280,14 @@ func (e *Engine) clientInfo() clientInfo { return clientInfo{"durward", e.option
 
 // meta is what each request to a modern server holds, and for a call whose progress is wanted
 // the token to report it under. It is nil where there is nothing to say.
-func (p *run) meta(era string, token int64, offered []string) map[string]any {
+func (p *run) meta(era string, token int64, offered []string, level string) map[string]any {
 	m := map[string]any{}
 	if era == modern {
 		m[mcpspec.MetaVersion] = mcpspec.Modern
 		m[mcpspec.MetaCapabilities] = capabilities(map[string]any{}, offered)
 		m[mcpspec.MetaClientInfo] = p.engine.clientInfo()
-		if level := p.engine.level.Load(); level != nil {
-			m[mcpspec.MetaLogLevel] = *level
+		if level != "" {
+			m[mcpspec.MetaLogLevel] = level
 		}
 	}
 	if token != 0 {
@@ -301,6 +301,6 @@ func (p *run) meta(era string, token int64, offered []string) map[string]any {
 
 // modernParams are those of a request to a modern server that says nothing but what it must.
 func (p *run) modernParams() json.RawMessage {
-	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0, p.config.Offer)}) // plain values are never refused
+	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0, p.config.Offer, p.engine.levelFor(nil))}) // plain values are never refused
 	return params
 }

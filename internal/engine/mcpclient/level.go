@@ -2,7 +2,12 @@ package mcpclient
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
+
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/mcpspec"
 )
 
 // SetLevel has servers say what is at or above a level of MCP for their log ("debug" to
@@ -25,7 +30,46 @@ func (p *run) setLevel(ctx context.Context) {
 	if level == nil || p.greeting.era != legacy || !p.greeting.can["logging"] || p.level.Swap(level) == level {
 		return
 	}
-	if _, err := p.inquire(ctx, "logging/setLevel", map[string]any{"level": *level}); err != nil {
+	if err := p.request(ctx, "logging/setLevel", map[string]any{"level": *level}); err != nil {
 		p.log.Debug("an MCP server does not take a level for its log", "error", err)
 	}
+}
+
+// requestTime is what a server has to answer something that it could do without.
+const requestTime = 5 * time.Second
+
+// request has a server do something beside the calls, and does not wait for long.
+func (p *run) request(ctx context.Context, method string, params map[string]any) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer, stop := p.engine.options.clock.timer(requestTime)
+	defer stop()
+	go func() {
+		select {
+		case <-timer:
+			cancel(errUnanswered)
+		case <-ctx.Done():
+		}
+	}()
+	_, err := p.inquire(ctx, method, params)
+	if errors.Is(context.Cause(ctx), errUnanswered) {
+		return errUnanswered
+	}
+	return err
+}
+
+var errUnanswered = errors.New("it did not answer within 5 seconds")
+
+// levelFor is the level that a modern server hears of with a call: the least urgent one of what all
+// want and what the caller does, whom events are of. It is empty where nobody wants any.
+func (e *Engine) levelFor(events durward.Events) string {
+	least := mcpspec.Silent
+	if level := e.level.Load(); level != nil {
+		least, _ = mcpspec.LevelNamed(*level)
+	}
+	if reader, ok := events.(durward.LogReader); ok {
+		wanted, _ := mcpspec.LevelNamed(reader.LogLevel())
+		least = min(least, wanted)
+	}
+	return least.String()
 }

@@ -144,7 +144,7 @@ func (p *run) page(ctx context.Context, l *listing) (json.RawMessage, error) {
 	if l.cursor != "" {
 		params["cursor"] = l.cursor
 	}
-	if meta := p.meta(p.greeting.era, 0, p.config.Offer); meta != nil {
+	if meta := p.meta(p.greeting.era, 0, p.config.Offer, p.engine.levelFor(nil)); meta != nil {
 		params["_meta"] = meta
 	}
 	return p.inquire(ctx, kinds[l.kind].method, params)

@@ -4,11 +4,14 @@ package mcpclient
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/hubconfig"
 )
 
@@ -165,3 +168,55 @@ func TestLevel(t *testing.T) {
 		t.Errorf("the modern one was told %s, %v, %s", got, err, h.Stderr("c"))
 	}
 }
+
+// A server that does not answer who sets its level keeps nobody from hearing of it, and is heard.
+func TestAServerThatTakesNoLevel(t *testing.T) {
+	h := started(t, entry("a", "rich", "lazy"), entry("b", "rich"))
+	for _, level := range []string{"debug", "error"} {
+		done := make(chan struct{})
+		go func() { h.SetLevel(patient(t), level); close(done) }()
+		h.until(t, "b", func(Status) bool { return strings.HasSuffix(string(h.Stderr("b")), `{"level":"`+level+`"}`+"\n") })
+		for ctx := patient(t); !isClosed(done); time.Sleep(time.Millisecond) {
+			if h.clock.end(requestTime); ctx.Err() != nil {
+				t.Fatal("it waits for the answer")
+			}
+		}
+	}
+	must(t, h.Restart(patient(t), "a"))
+	h.says(t, "grow", struct{}{})
+	h.until(t, "a", func(s Status) bool {
+		h.clock.end(requestTime)
+		h.clock.end(listPause)
+		return s.Tools == 2
+	})
+}
+
+// A modern server hears the level that the caller of a call wants.
+func TestLevelOfACall(t *testing.T) {
+	h := started(t, entry("a", "rich", "modern"))
+	for _, tt := range []struct{ all, own, want string }{
+		{"", "", ""}, {"", "info", "info"}, {"error", "", "error"}, {"error", "debug", "debug"}, {"debug", "error", "debug"}, {"error", "loud", "error"},
+	} {
+		h.level.Store(nil)
+		if tt.all != "" {
+			h.SetLevel(patient(t), tt.all)
+		}
+		p, err := h.Prepare(patient(t), durward.Tool{Spec: &hubconfig.Target{Server: "a", Method: hubconfig.ReadResource}},
+			durward.Call{Input: json.RawMessage(`{"uri":"memo://1"}`)}, durward.Grant{})
+		must(t, err)
+		s, err := p.(core.Opener).Open(patient(t), logReader{newCaller("", ""), tt.own})
+		must(t, err)
+		r, err := s.Wait(patient(t))
+		must(t, errors.Join(err, s.Close(), p.Close()))
+		if _, said, _ := strings.Cut(string(r.Output), `/logLevel":"`); !strings.HasPrefix(said, tt.want) || tt.want == "" && said != "" {
+			t.Errorf("%+v: it was told %s", tt, r.Output)
+		}
+	}
+}
+
+type logReader struct {
+	*caller
+	level string
+}
+
+func (l logReader) LogLevel() string { return l.level }

@@ -66,7 +66,7 @@ func (p *run) resubscribe() {
 		_ = p.listen(p.talk) // it fails when the process ends
 	case legacy:
 		for _, uri := range p.subscriptions() {
-			if _, err := p.inquire(p.talk, hubconfig.Subscribe, map[string]any{"uri": uri}); err != nil {
+			if err := p.request(p.talk, hubconfig.Subscribe, map[string]any{"uri": uri}); err != nil {
 				p.log.Debug("an MCP server does not tell of a resource any more", "error", err)
 			}
 		}
@@ -81,7 +81,7 @@ func (p *run) listen(ctx context.Context) error {
 	if len(wanted) == 0 && p.heard == nil {
 		return nil
 	}
-	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0, p.config.Offer), "notifications": wanted}) // strings are never refused
+	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0, p.config.Offer, p.engine.levelFor(nil)), "notifications": wanted}) // strings are never refused
 	q, _ := p.ask(ctx, listening, func(int64) json.RawMessage { return params }, nil)
 	switch {
 	case q != nil:

@@ -8,6 +8,7 @@
 //	pages, loop, twins         lists its tools in pages; without an end; one of them twice
 //	asks                       asks three things of its client, and prints the answers as errors
 //	rich                       has resources and prompts, too; tells more of them once it has grown
+//	lazy                       does not answer who sets the level of its log
 //	deafened                   reads nothing once it has been greeted
 //	unplugged=FILE             closes its input when it has been greeted, and exits when the file
 //	                           is there
@@ -213,6 +214,9 @@ func rich(m message, line []byte) bool {
 		}
 		answer(m, `{"prompts":[{"name":"review","arguments":[{"name":"path"}]}]}`)
 	case "resources/read", "prompts/get", "completion/complete", "logging/setLevel":
+		if m.Method == "logging/setLevel" && is("lazy") {
+			break
+		}
 		if m.Params.URI == "memo://9" {
 			fail(m, -32002, "no such resource")
 			break
