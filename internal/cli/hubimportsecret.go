@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -29,35 +28,20 @@ func (s secrets) entryOf(from clientconfig.Server) (hubedit.Entry, []importVaria
 	for _, p := range from.Headers {
 		e.Headers = append(e.Headers, m.pair("headers", p, from.Name+"_"+p.Name))
 	}
-	for i, arg := range e.Args {
-		if credential.Formed(arg) || i > 0 && strings.HasPrefix(e.Args[i-1], "-") && credential.Looks(e.Args[i-1], arg) {
-			e.Args[i] = m.move(fmt.Sprintf("args[%d]", i), arg, fmt.Sprintf("%s_ARG_%d", from.Name, i))
+	before := ""
+	for i, arg := range from.Args {
+		if prefix, secret, ok := credential.InArgument(before, arg); ok {
+			e.Args[i] = prefix + m.move(fmt.Sprintf("args[%d]", i), secret, fmt.Sprintf("%s_ARG_%d", from.Name, i))
 		}
+		before = arg
 	}
-	if tellsSecret(e.URL) {
+	if credential.InURL(e.URL) {
 		e.URL = m.move("url", e.URL, from.Name+"_URL")
 	}
 	for _, name := range from.Asked {
 		m.variables = append(m.variables, importVariable{name, "what was asked for at " + from.Name})
 	}
 	return e, m.variables
-}
-
-// tellsSecret reports whether a URL holds a password, or a secret in its query.
-func tellsSecret(text string) bool {
-	if text == "" || strings.Contains(text, "${") {
-		return false
-	}
-	u, err := url.Parse(text)
-	if credential.Formed(text) || err != nil {
-		return credential.Formed(text)
-	}
-	for name, values := range u.Query() {
-		if slices.ContainsFunc(values, func(value string) bool { return credential.Looks(name, value) }) {
-			return true
-		}
-	}
-	return false
 }
 
 // A moving takes the secrets out of one server.

@@ -93,12 +93,21 @@ func (n *newServer) takePairs() (err error) {
 	if n.Headers, err = pairsOf("--header", n.headers); err != nil {
 		return err
 	}
-	for _, text := range append([]string{n.Command, n.URL}, n.Args...) {
-		if credential.Formed(text) && !strings.Contains(text, "${") {
-			return usageError("set a variable of the hub to it, and write ${NAME} in its place", "an argument or the URL looks like a secret, which does not stand in a file")
+	before := ""
+	for _, arg := range append([]string{n.Command}, n.Args...) {
+		if _, _, secret := credential.InArgument(before, arg); secret {
+			return secretStands("an argument")
 		}
+		before = arg
+	}
+	if credential.InURL(n.URL) {
+		return secretStands("the URL")
 	}
 	return nil
+}
+
+func secretStands(where string) error {
+	return usageError("set a variable of the hub to it, and write ${NAME} in its place", "%s holds what looks like a secret, which does not stand in a file", where)
 }
 
 // pairsOf takes NAME=VALUE apart, and refuses secrets.
