@@ -143,11 +143,8 @@ func (c *cgroup) killAll() error {
 // empty reports whether no process lives in the cgroup.
 func (c *cgroup) empty() (bool, error) {
 	var b [256]byte
-	n, err := c.events.ReadAt(b[:], 0)
-	if n > 0 {
-		err = nil // a short read is the whole file
-	}
-	return bytes.Contains(b[:n], []byte("populated 0")), err
+	n, err := unix.Pread(fdOf(c.events), b[:], 0) // one read gives the whole file
+	return bytes.Contains(b[:max(n, 0)], []byte("populated 0")), err
 }
 
 // drain waits until no process lives in the cgroup.

@@ -29,7 +29,9 @@ func (p *Process) signalDirect(s syscall.Signal) error {
 func (p *Process) watchDirect() error {
 	err := p.awaitCommand()
 	p.exits(err == nil)
-	err = errors.Join(err, p.group.drain())
+	if !p.exit.Alone {
+		err = errors.Join(err, p.group.drain())
+	}
 	err = errors.Join(err, waitEnd(p.pidfd))
 	p.leaveMemory()
 	return errors.Join(err, p.leaveGroup())
