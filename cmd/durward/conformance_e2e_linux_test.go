@@ -22,7 +22,7 @@ type suite struct {
 	program   string // of the package
 	flags     []string
 	scenarios int
-	checks    int      // that succeed, in scenarios that are not to fail as a whole
+	checks    int      // that succeed at least, in scenarios that are not to fail as a whole; some are made only of answers that come late
 	fail      []string // what does not: scenarios as a whole, or scenario:check
 }
 
@@ -85,8 +85,8 @@ func (s suite) holds(t *testing.T, packages npmPackages, url string, server *log
 			t.Errorf("%s fails: %s", name, failed[name])
 		}
 	}
-	if want := slices.Sorted(slices.Values(s.fail)); !slices.Equal(names, want) || len(verdicts) != s.scenarios || checks != s.checks {
-		t.Errorf("of %d scenarios fail %q, and %d checks succeed; want of %d %q, and %d\n%s\nthe server:\n%s",
+	if want := slices.Sorted(slices.Values(s.fail)); !slices.Equal(names, want) || len(verdicts) != s.scenarios || checks < s.checks {
+		t.Errorf("of %d scenarios fail %q, and %d checks succeed; want of %d %q, and at least %d\n%s\nthe server:\n%s",
 			len(verdicts), names, checks, s.scenarios, want, s.checks, said, server)
 	}
 }
