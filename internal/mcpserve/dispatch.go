@@ -63,7 +63,7 @@ func (s *Server) dispatch(ctx context.Context, r *Request) (json.RawMessage, err
 		return nil, badRequest("initialize was answered before: " + r.Version + " holds")
 	case "logging/setLevel":
 		return s.setLevel(r)
-	case "resources/subscribe", "resources/unsubscribe":
+	case subscribe, unsubscribe:
 		return s.subscribe(ctx, r)
 	case "server/discover", "subscriptions/listen":
 		return nil, unknownMethod(r.Method)
@@ -79,7 +79,7 @@ func (s *Server) modern(ctx context.Context, r *Request) (json.RawMessage, error
 	switch r.Method {
 	case "server/discover":
 		return s.discovered(), nil
-	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+	case "initialize", "ping", "logging/setLevel", subscribe, unsubscribe:
 		return nil, unknownMethod(r.Method)
 	}
 	return s.Handle(ctx, r)
@@ -122,21 +122,18 @@ func (s *Server) setLevel(r *Request) (json.RawMessage, error) {
 	return json.RawMessage("{}"), nil
 }
 
-// subscribe keeps who listens to a resource, if its owner has nothing against it.
+// subscribe keeps who listens to a resource.
 func (s *Server) subscribe(ctx context.Context, r *Request) (json.RawMessage, error) {
 	uri, ok := jsonx.Text(r.Param("uri"))
-	if !ok {
+	switch {
+	case !ok:
 		return nil, badParams("uri is missing or no string")
+	case r.Method == subscribe:
+		return s.watch(ctx, &r.session.watching, r, uri)
+	case !r.session.watching.remove(uri):
+		return json.RawMessage("{}"), nil
 	}
-	listen := r.Method == "resources/subscribe"
-	if !listen {
-		r.session.subscribe(uri, false)
-	}
-	result, err := s.Handle(ctx, r)
-	if err == nil && listen && !r.session.subscribe(uri, true) {
-		return nil, tooManyURIs()
-	}
-	return result, err
+	return s.unwatch(r, uri)
 }
 
 // The values of members that results of the newer era have.

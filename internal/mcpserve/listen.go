@@ -1,6 +1,7 @@
 package mcpserve
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"sync"
@@ -16,8 +17,11 @@ type listener struct {
 	request jsonrpc.Message // of it, the id
 	caller  durward.Caller
 	out     *stream
-	lists   map[string]bool // methods of notifications
-	uris    uris
+	lists   map[string]bool // methods of notifications; set before it is told anything
+	uris    []string        // that were asked for
+
+	watching watcher // those that are told
+	end      context.CancelFunc
 }
 
 // Listeners are all that are open. The zero value has none.
@@ -55,6 +59,7 @@ func (s *listeners) remove(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, l)
+	l.end()
 }
 
 func (s *listeners) each(f func(*listener)) {
@@ -74,37 +79,63 @@ var wishes = []struct{ name, capability, method string }{
 	{"resourcesListChanged", "resources", "notifications/resources/list_changed"},
 }
 
-// listen opens a request, and says what will be told: what was asked for and is offered at all.
+// listen reads what a request that stays open is to be told of, and keeps it. It is told nothing
+// before confirm.
 func (s *Server) listen(q *Request) (*listener, *jsonrpc.Error) {
 	filter := q.Param("notifications")
 	if len(filter) == 0 || filter[0] != '{' {
 		return nil, badParams("notifications is not an object of what to listen to")
 	}
-	l := &listener{request: jsonrpc.Message{Kind: jsonrpc.Request, ID: q.message.ID}, caller: q.Caller, out: q.out, lists: map[string]bool{}}
-	told, offered := map[string]any{}, s.Capabilities()
+	l := &listener{request: jsonrpc.Message{Kind: jsonrpc.Request, ID: q.message.ID}, caller: q.Caller, out: q.out}
 	for _, wish := range wishes {
-		value := string(member(filter, wish.name))
-		if value != "" && value != "true" && value != "false" {
+		if value := string(member(filter, wish.name)); value != "" && value != "true" && value != "false" {
 			return nil, badParams(wish.name + " is neither true nor false")
-		}
-		if value == "true" && member(offered, wish.capability) != nil {
-			l.lists[wish.method], told[wish.name] = true, true
 		}
 	}
 	if bad := l.follow(member(filter, "resourceSubscriptions")); bad != nil {
 		return nil, bad
 	}
-	if len(l.uris.all) > 0 && member(offered, "resources") != nil {
-		told["resourceSubscriptions"] = member(filter, "resourceSubscriptions")
-	}
+	l.watching.alive, l.end = context.WithCancel(context.Background())
 	if !s.listeners.add(l) {
+		l.end()
 		return nil, badRequest("too many subscriptions are open")
 	}
-	l.tell("notifications/subscriptions/acknowledged", encode(map[string]any{"notifications": told}))
 	return l, nil
 }
 
-// follow adds the resources of a filter.
+// confirm says what will be told: what was asked for, is offered at all, and is for the caller.
+func (s *Server) confirm(q *Request, l *listener) {
+	told, lists, offered := map[string]any{}, map[string]bool{}, s.Capabilities()
+	filter := q.Param("notifications")
+	for _, wish := range wishes {
+		if string(member(filter, wish.name)) == "true" && member(offered, wish.capability) != nil {
+			lists[wish.method], told[wish.name] = true, true
+		}
+	}
+	if len(l.uris) > 0 && member(offered, "resources") != nil {
+		told["resourceSubscriptions"] = s.watchAll(q, l)
+	}
+	s.listeners.mu.Lock()
+	defer s.listeners.mu.Unlock()
+	l.lists = lists
+	l.tell("notifications/subscriptions/acknowledged", encode(map[string]any{"notifications": told}))
+}
+
+// watchAll gives those resources that the client may listen to, and does.
+func (s *Server) watchAll(q *Request, l *listener) []string {
+	watched := []string{}
+	for _, uri := range l.uris {
+		if _, err := s.watch(l.watching.alive, &l.watching, q.about(subscribe, uri), uri); err == nil {
+			watched = append(watched, uri)
+		}
+		if l.watching.alive.Err() != nil {
+			break
+		}
+	}
+	return watched
+}
+
+// follow reads the resources of a filter.
 func (l *listener) follow(list json.RawMessage) *jsonrpc.Error {
 	if list == nil {
 		return nil
@@ -112,13 +143,17 @@ func (l *listener) follow(list json.RawMessage) *jsonrpc.Error {
 	if list[0] != '[' {
 		return badParams("resourceSubscriptions is no list")
 	}
+	var all uris
 	for _, value := range jsonx.Elements(list) {
 		uri, ok := jsonx.Text(value)
-		if !ok {
+		switch {
+		case !ok:
 			return badParams("resourceSubscriptions is no list of strings")
-		}
-		if !l.uris.add(uri) {
+		case all.all[uri]:
+		case !all.add(uri):
 			return tooManyURIs()
+		default:
+			l.uris = append(l.uris, uri)
 		}
 	}
 	return nil
@@ -144,7 +179,7 @@ func (l *listener) over() jsonrpc.Message {
 func (l *listener) wants(method string, params json.RawMessage) bool {
 	if method == resourceUpdated {
 		uri, _ := jsonx.Text(member(params, "uri"))
-		return l.uris.all[uri]
+		return l.lists != nil && l.watching.has(uri)
 	}
 	return l.lists[method]
 }
@@ -157,6 +192,8 @@ func (s *Server) listenHTTP(w http.ResponseWriter, r *http.Request, q *Request) 
 		return
 	}
 	defer s.listeners.remove(l)
+	defer context.AfterFunc(r.Context(), l.end)()
+	s.confirm(q, l)
 	e := &eventWriter{w: w, stream: q.out, reader: q.out.attach(0)}
 	e.begin()
 	e.pump(r.Context(), s.done, nil)

@@ -70,6 +70,7 @@ type Server struct {
 	sessions  sessions
 	listeners listeners
 	changes   changes
+	watches   watches
 
 	mu      sync.Mutex
 	closed  bool           // guarded by mu

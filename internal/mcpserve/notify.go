@@ -28,7 +28,7 @@ func (s *Server) broadcast(method string, params json.RawMessage) {
 		uri, _ = jsonx.Text(member(params, "uri"))
 	}
 	s.sessions.each(func(one *session) {
-		if version, _ := one.agreed(); version != "" && (method != resourceUpdated || one.listensTo(uri)) {
+		if version, _ := one.agreed(); version != "" && (method != resourceUpdated || one.watching.has(uri)) {
 			one.notify(method, params)
 		}
 	})

@@ -22,13 +22,13 @@ type session struct {
 	inFlight jsonrpc.InFlight
 	asks     asks
 	streams  streams
+	watching watcher // of resources
 
 	mu           sync.Mutex
 	version      string          // guarded by mu; empty before initialize
 	client       durward.Client  // guarded by mu
 	capabilities json.RawMessage // guarded by mu
 	level        mcpspec.Level   // guarded by mu
-	subscribed   uris            // guarded by mu; resources
 	used         time.Time       // guarded by mu
 	busy         int             // guarded by mu; requests and listeners
 
@@ -41,6 +41,7 @@ func newSession(id string, caller durward.Caller) *session {
 		id: id, caller: caller, general: newStream(false), level: mcpspec.Silent, used: time.Now(),
 	}
 	s.alive, s.end = context.WithCancel(context.Background())
+	s.watching.alive = s.alive
 	return s
 }
 
@@ -103,23 +104,6 @@ func (s *session) want(l mcpspec.Level) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.level = l
-}
-
-// subscribe begins or ends to listen to a resource, and reports false if there are too many.
-func (s *session) subscribe(uri string, listen bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if listen {
-		return s.subscribed.add(uri)
-	}
-	s.subscribed.remove(uri)
-	return true
-}
-
-func (s *session) listensTo(uri string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.subscribed.all[uri]
 }
 
 // notify sends what belongs to no request.

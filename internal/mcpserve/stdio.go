@@ -251,13 +251,23 @@ func (t *talk) listen(m jsonrpc.Message, meta mcpspec.Meta) {
 		t.send(m.Refuse(idInUse()))
 		return
 	}
-	l, bad := t.server.listen(t.request(m, meta))
+	q := t.request(m, meta)
+	l, bad := t.server.listen(q)
 	if bad != nil {
 		t.inFlight.Done(m.ID)
 		t.send(m.Refuse(bad))
 		return
 	}
 	t.open[m.ID] = l
+	if len(l.uris) == 0 {
+		t.server.confirm(q, l)
+		return
+	}
+	t.server.running.Add(1) // the stream itself is counted, too
+	go func() {
+		defer t.server.leave()
+		t.server.confirm(q, l)
+	}()
 }
 
 // unlisten ends the subscription that a notification cancels.
