@@ -23,3 +23,16 @@ func TestItemsOfAListAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// What is no text could not be held to what was approved.
+func TestToolsWhoseWordsAreNone(t *testing.T) {
+	for text, kept := range map[string]bool{
+		`{"name":"a","title":"b","description":"c"}`: true, `{"name":"a","description":null}`: true,
+		`{"name":"a","description":["c"]}`: false, `{"name":"a","title":{}}`: false, `{"name":["a"]}`: false,
+	} {
+		l := newListing(tools)
+		if warning := l.add([]byte(text)); (warning == "") != kept || len(l.items) == 1 != kept {
+			t.Errorf("%s: %q, %d items", text, warning, len(l.items))
+		}
+	}
+}
