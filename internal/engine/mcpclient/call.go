@@ -339,7 +339,7 @@ func (p *run) hear(m jsonrpc.Message) {
 	case "notifications/prompts/list_changed":
 		p.mark(prompts)
 	case "notifications/resources/updated":
-		if tell := p.engine.options.Updated; tell != nil && m.Params != nil {
+		if tell := p.engine.options.Updated; tell != nil && m.Params != nil && p.toldOf(keyOf(m.Params, "uri")) {
 			tell(p.config.Name, m.Params)
 		}
 	case "notifications/cancelled":

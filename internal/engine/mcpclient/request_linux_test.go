@@ -13,6 +13,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/hubconfig"
+	"github.com/durward/durward/internal/jsonrpc"
 )
 
 var both = []string{"tools", "resources", "prompts"}
@@ -220,3 +221,18 @@ type logReader struct {
 }
 
 func (l logReader) LogLevel() string { return l.level }
+
+// What a server tells of resources that nobody wants from it is told nobody.
+func TestUpdatesOfOthers(t *testing.T) {
+	var told []string
+	s := &server{subscribed: map[string]bool{"memo://1": true}, engine: &Engine{options: Options{
+		Updated: func(_ string, params json.RawMessage) { told = append(told, string(params)) },
+	}}}
+	p := &run{server: s}
+	for _, params := range []string{`{"uri":"memo://2"}`, `{"uri":"memo://1"}`, `{}`, `[]`} {
+		p.hear(jsonrpc.Message{Method: "notifications/resources/updated", Params: json.RawMessage(params)})
+	}
+	if len(told) != 1 || told[0] != `{"uri":"memo://1"}` {
+		t.Errorf("it told %q", told)
+	}
+}

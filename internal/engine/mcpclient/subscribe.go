@@ -52,6 +52,13 @@ func (s *server) wants(method, uri string) error {
 	return nil
 }
 
+// toldOf reports whether somebody wants to hear of a resource of this server.
+func (s *server) toldOf(uri string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.subscribed[uri]
+}
+
 // subscriptions lists the resources that somebody wants to hear of.
 func (s *server) subscriptions() []string {
 	s.mu.Lock()
