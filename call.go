@@ -34,6 +34,8 @@ type Call struct {
 	ClientID string
 	Caller   Caller
 	Tool     ToolID
+	// Server is that of the tool. The core gives it, for the record.
+	Server string
 	// Arrived is when the door took the call; among calls that wait for the same thing the
 	// earliest is the next. Zero means the moment at which the core takes it.
 	Arrived time.Time

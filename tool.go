@@ -12,6 +12,8 @@ type Tool struct {
 	Effect        Effect
 	// Engine names the engine that carries the tool out.
 	Engine string
+	// Server is the name of the server that has the tool, empty where none stands behind it.
+	Server string
 	// Spec is what that engine needs to know; its type belongs to the engine.
 	Spec any
 	// Concurrent is how many calls of this tool may run at once. Zero means no limit

@@ -27,6 +27,7 @@ func (r Record) body() ([]byte, error) {
 		{"surface", r.Surface},
 		{"caller", r.Caller},
 		{"tool", string(r.Tool)},
+		{"server", r.Server},
 		{"decision", r.Decision},
 		{"rule", r.Rule},
 		{"where", r.Where},

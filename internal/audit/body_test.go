@@ -38,7 +38,7 @@ func anyRecord(t *rapid.T) Record {
 	number := func(name string) int64 { return rapid.Int64().Draw(t, name) }
 	r := Record{
 		Phase: Phase(text("phase")), ReqID: durward.CallID(text("reqId")), ClientID: text("clientId"), TraceID: text("traceId"),
-		Door: text("door"), Surface: text("surface"), Caller: text("caller"), Tool: durward.ToolID(text("tool")),
+		Door: text("door"), Surface: text("surface"), Caller: text("caller"), Tool: durward.ToolID(text("tool")), Server: text("server"),
 		Decision: text("decision"), Rule: text("rule"), Where: text("where"), Code: durward.Reason(text("code")),
 		Path: text("path"), Cwd: text("cwd"), CommandID: text("commandId"), SHA256: text("sha256"), Cause: text("cause"),
 		PolicyHash: text("policyHash"), FormerPolicyHash: text("formerPolicyHash"), Signal: rapid.IntRange(0, 64).Draw(t, "signal"),

@@ -37,7 +37,7 @@ const (
 func (l *Log) describe(phase Phase, c durward.Call, d durward.Decision) Record {
 	r := Record{
 		Phase: phase, ReqID: durward.CallID(cut(string(c.ID))), ClientID: cut(c.ClientID), TraceID: cut(c.TraceName()),
-		Door: cut(c.Door), Surface: cut(c.Surface), Caller: cut(c.Caller.Name), Tool: durward.ToolID(cut(string(c.Tool))),
+		Door: cut(c.Door), Surface: cut(c.Surface), Caller: cut(c.Caller.Name), Tool: durward.ToolID(cut(string(c.Tool))), Server: cut(c.Server),
 		Decision: "deny", Rule: cut(d.Rule), Where: cut(durward.Position{File: d.Where.File, Line: d.Where.Line}.String()),
 		Code: d.Code, CommandID: cut(c.CommandID), PolicyHash: cut(d.PolicyHash),
 	}

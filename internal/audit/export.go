@@ -75,7 +75,7 @@ func exporter(out *bufio.Writer, format Format) (func(Entry) error, error) {
 
 // columns are the members of a record, in its order.
 var columns = [...]string{
-	"seq", "prev", "ts", "phase", "reqId", "clientId", "traceId", "door", "surface", "caller", "tool", "decision",
+	"seq", "prev", "ts", "phase", "reqId", "clientId", "traceId", "door", "surface", "caller", "tool", "server", "decision",
 	"rule", "where", "code", "path", "cwd", "commandId", "args", "bytes", "sha256", "exitCode", "signal", "timedOut",
 	"truncated", "cached", "cause", "durationMs", "queueMs", "policyHash", "formerPolicyHash", "sandbox", "network", "host", "port",
 	"times", "limits", "client",

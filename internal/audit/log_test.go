@@ -106,7 +106,7 @@ func TestRecordsToTheByte(t *testing.T) {
 	must(t, os.Chmod(dir, 0o700))
 	l := opened(t, dir, Options{})
 	c := durward.Call{
-		ID: "0190-1", ClientID: `7"`, Door: "mcp", Surface: "direct", Caller: durward.Caller{Name: "token:ci"}, Tool: "cmd.run",
+		ID: "0190-1", ClientID: `7"`, Door: "mcp", Surface: "direct", Caller: durward.Caller{Name: "token:ci"}, Tool: "cmd.run", Server: "files",
 		Argv: []string{"ls", "", "a\nb"}, Dir: "/w", Path: "/bin/ls", CommandID: "ls", Stdin: []byte("STDIN"),
 		Env: map[string]string{"K": "ENVVALUE"}, Client: durward.Client{Name: "cli", Version: "1"},
 	}
@@ -132,7 +132,7 @@ func TestRecordsToTheByte(t *testing.T) {
 		h := sha256.Sum256([]byte(s))
 		return hex.EncodeToString(h[:])
 	}
-	who := `"reqId":"0190-1","clientId":"7\"","traceId":"4b000000000000000000000000000036","door":"mcp","surface":"direct","caller":"token:ci","tool":"cmd.run"`
+	who := `"reqId":"0190-1","clientId":"7\"","traceId":"4b000000000000000000000000000036","door":"mcp","surface":"direct","caller":"token:ci","tool":"cmd.run","server":"files"`
 	what := `"path":"/bin/ls","cwd":"/w","commandId":"ls","args":["` + sum("") + `","` + sum("a\nb") + `"]`
 	client := `,"client":{"name":"cli","version":"1"}}`
 	limits := `"limits":{"wallMs":5000,"graceMs":2000,"cpuMs":-1,"memoryBytes":2147483648,"pids":256,"openFiles":1024,"fileSizeBytes":1073741824,` +

@@ -254,7 +254,7 @@ func TestExportCSV(t *testing.T) {
 	var out strings.Builder
 	must(t, Export(t.Context(), &out, filepath.Dir(l.File()), CSV, Filter{}, func(*Problem) {}))
 	want := strings.Join(columns[:], ",") + "\n" +
-		`1,` + digest{}.String() + `,2026-01-31T11:00:00.123Z,deny,'=cmd(),,,"a,""b""",,token:ci,'@x,deny,,,symlinkTarget,"/über/\u202e""x""",\u001b[31m\u000a,,` +
+		`1,` + digest{}.String() + `,2026-01-31T11:00:00.123Z,deny,'=cmd(),,,"a,""b""",,token:ci,'@x,,deny,,,symlinkTarget,"/über/\u202e""x""",\u001b[31m\u000a,,` +
 		`"[""` + hashOf([]byte("x")) + `""]",,,,,,,,,,,,,,,,,,,` + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)

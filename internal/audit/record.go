@@ -45,6 +45,8 @@ type Record struct {
 	Surface  string         `json:"surface,omitempty"`
 	Caller   string         `json:"caller,omitempty"`
 	Tool     durward.ToolID `json:"tool,omitempty"`
+	// Server is the one that has the tool, where there is one.
+	Server string `json:"server,omitempty"`
 	// Decision is "allow" or "deny".
 	Decision string `json:"decision,omitempty"`
 	Rule     string `json:"rule,omitempty"`

@@ -29,6 +29,7 @@ type job struct {
 
 func (r *Runtime) newJob(ctx context.Context, c durward.Call) *job {
 	ctx, cancel := withLazyCancel(ctx)
+	c.Server = "" // until the tool is found
 	return &job{runtime: r, ctx: ctx, cancel: cancel, call: stamp(c), began: time.Now()}
 }
 
@@ -58,7 +59,7 @@ func (j *job) decide() (err error) {
 	if j.tool, err = j.runtime.source.Find(j.ctx, j.call.Tool); err != nil {
 		return err
 	}
-	j.call.Tool = j.tool.ID // whatever other name it was called by
+	j.call.Tool, j.call.Server = j.tool.ID, j.tool.Server // whatever other name it was called by
 	if err = j.bind(); err != nil {
 		return err
 	}

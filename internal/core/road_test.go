@@ -509,6 +509,39 @@ func TestNewRefusesWhatCannotRun(t *testing.T) {
 	}
 }
 
+// Whatever becomes of a call, its records name the server that has the tool, and no other that the
+// caller names.
+func TestRecordsNameTheServer(t *testing.T) {
+	r := newRoad()
+	r.find = func(context.Context) (durward.Tool, error) {
+		return durward.Tool{ID: "t", Engine: "script", Server: "files"}, nil
+	}
+	c := command("x")
+	c.Server = "other"
+	_, err := r.runtime(t).Do(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRecord(t, r.last(t), coretest.Record{"phase": coretest.PhaseOutcome, "server": "files"})
+	r.decide = func(durward.Call) durward.Decision { return durward.Decision{Code: durward.EnvDenied} }
+	_, err = r.runtime(t).Do(t.Context(), c)
+	checkKind(t, err, durward.Denied)
+	checkRecord(t, r.last(t), coretest.Record{"phase": coretest.PhaseDeny, "server": "files"})
+	if err := r.runtime(t).Refuse(c, &durward.Error{Reason: durward.QueueFull}); err == nil {
+		t.Error("it is not refused")
+	}
+	checkRecord(t, r.last(t), coretest.Record{"phase": coretest.PhaseDeny, "server": "files"})
+	r.find = func(context.Context) (durward.Tool, error) {
+		return durward.Tool{}, &durward.Error{Reason: durward.ToolNotFound}
+	}
+	if _, err := r.runtime(t).Do(t.Context(), c); err == nil {
+		t.Error("it was found")
+	}
+	if got, ok := r.last(t)["server"]; ok {
+		t.Errorf("it names %v", got)
+	}
+}
+
 // A call that a door does not take on is on record under the policy, and nothing of it is
 // done.
 func TestACallThatADoorRefuses(t *testing.T) {

@@ -91,6 +91,7 @@ func (r *Runtime) Refuse(c durward.Call, why error) (err error) {
 	j := r.newJob(context.Background(), c)
 	defer j.cancel()
 	if tool, err := r.source.Find(j.ctx, c.Tool); err == nil {
+		j.call.Server = tool.Server
 		j.decision.PolicyHash = r.policy.Decide(j.call, tool).PolicyHash
 	}
 	return j.deny(why)

@@ -32,6 +32,7 @@ type memoryRecord struct {
 	Surface    string          `json:"surface,omitempty"`
 	Caller     string          `json:"caller,omitempty"`
 	Tool       durward.ToolID  `json:"tool,omitempty"`
+	Server     string          `json:"server,omitempty"`
 	Decision   string          `json:"decision,omitempty"`
 	Rule       string          `json:"rule,omitempty"`
 	Where      string          `json:"where,omitempty"`
@@ -92,7 +93,7 @@ func (m *Memory) Outcome(c durward.Call, d durward.Decision, result durward.Resu
 func newMemoryRecord(phase string, c durward.Call, d durward.Decision) memoryRecord {
 	r := memoryRecord{
 		TS: time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), Phase: phase,
-		ReqID: c.ID, ClientID: c.ClientID, TraceID: c.Trace.ID(), Door: c.Door, Surface: c.Surface, Caller: c.Caller.Name, Tool: c.Tool,
+		ReqID: c.ID, ClientID: c.ClientID, TraceID: c.Trace.ID(), Door: c.Door, Surface: c.Surface, Caller: c.Caller.Name, Tool: c.Tool, Server: c.Server,
 		Decision: "deny", Rule: d.Rule, Code: d.Code, Why: d.Reason, Cwd: c.Dir, PolicyHash: d.PolicyHash,
 		Where: durward.Position{File: d.Where.File, Line: d.Where.Line}.String(),
 	}

@@ -39,7 +39,7 @@ func (s *Source) findRequest(id durward.ToolID) (durward.Tool, bool) {
 	case !s.exposes("resources") && (method != hubconfig.Complete || !s.exposes("prompts")):
 		return durward.Tool{}, false
 	}
-	return durward.Tool{ID: id, Engine: Engine, Spec: &hubconfig.Target{Server: server, Method: method}}, true
+	return durward.Tool{ID: id, Engine: Engine, Server: server, Spec: &hubconfig.Target{Server: server, Method: method}}, true
 }
 
 // addPrompts names the prompts as tools are named.
@@ -64,7 +64,7 @@ func (s *Source) addPrompts(v *View) {
 			name = e.Qualified
 		}
 		e.Tool = durward.Tool{
-			ID: hubconfig.PromptID(name), Engine: Engine, Spec: &hubconfig.Target{Server: e.Server, Tool: e.Original, Method: hubconfig.GetPrompt},
+			ID: hubconfig.PromptID(name), Engine: Engine, Server: e.Server, Spec: &hubconfig.Target{Server: e.Server, Tool: e.Original, Method: hubconfig.GetPrompt},
 		}
 		if e.Running && e.MCPName != "" {
 			v.Prompts = append(v.Prompts, e)

@@ -250,7 +250,7 @@ func TestAToolIsWhatItsServerSays(t *testing.T) {
 	s := sourceOf(t, configOf(t, "", "a"), f, newSandbox(t))
 	want := durward.Tool{
 		ID: "read", Title: "Read", Doc: "reads", Input: said.InputSchema, Output: said.OutputSchema, Effect: durward.Effect{ReadOnly: true, Idempotent: true},
-		Engine: "mcpclient", Spec: &hubconfig.Target{Server: "a", Tool: "read"},
+		Engine: "mcpclient", Server: "a", Spec: &hubconfig.Target{Server: "a", Tool: "read"},
 	}
 	got, err := s.Find(t.Context(), "a__read")
 	must(t, err)

@@ -176,7 +176,7 @@ func entryOf(one *hubconfig.Server, said Tool, running bool) *Entry {
 	return &Entry{
 		Tool: durward.Tool{
 			Title: said.Title, Doc: said.Description, Input: said.InputSchema, Output: said.OutputSchema, Effect: effectOf(said.Annotations),
-			Engine: Engine, Spec: &hubconfig.Target{Server: one.Name, Tool: said.Name},
+			Engine: Engine, Server: one.Name, Spec: &hubconfig.Target{Server: one.Name, Tool: said.Name},
 		},
 		Server: one.Name, Original: said.Name, Said: said, Running: running, bare: bare,
 	}
