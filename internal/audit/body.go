@@ -12,7 +12,7 @@ import (
 // what jsonx.Marshal gives: every call waits for this twice, so it does without looking
 // at types.
 func (r Record) body() ([]byte, error) {
-	room := 768
+	room := 1024 // an outcome takes a little over 768
 	if r.Sandbox != nil {
 		room = 2048
 	}

@@ -180,7 +180,7 @@ func (j *job) refusal(err error) durward.Decision {
 // expire puts the call under a deadline; of several the earliest holds. Everything
 // the call waits for spends the same one.
 func (j *job) expire(deadline time.Time) {
-	if deadline.IsZero() {
+	if before, ok := j.ctx.Deadline(); deadline.IsZero() || ok && !deadline.Before(before) {
 		return
 	}
 	ctx, cancel := context.WithDeadline(j.ctx, deadline)

@@ -192,13 +192,16 @@ func (p *prepared) subscribes() bool {
 	return p.target.Method == hubconfig.Subscribe || p.target.Method == hubconfig.Unsubscribe
 }
 
+// metaBytes is room for what is put to the arguments of a call.
+const metaBytes = 256
+
 // callParams takes what the caller gave as it is, and puts our own _meta to it.
 func (p *run) callParams(id int64, call *prepared, events durward.Events) json.RawMessage {
 	token := int64(0)
 	if events != nil {
 		token = id
 	}
-	text := []byte{'{'}
+	text := append(make([]byte, 0, len(call.input)+metaBytes), '{')
 	member := func(name string) {
 		if len(text) > 1 {
 			text = append(text, ',')
