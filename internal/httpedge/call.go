@@ -54,6 +54,7 @@ type watch struct {
 	mu     sync.Mutex              // held while it looks
 	cancel context.CancelCauseFunc // guarded by mu; of the request; nil while none is watched
 	looked time.Time               // guarded by mu; or when the request began to be watched
+	ended  context.Context         // guarded by mu; of the server
 	unhook [2]func() bool          // guarded by mu; while one is watched
 	timer  *time.Timer             // guarded by mu; nil before the first request
 	runs   bool                    // guarded by mu; the timer does
@@ -63,7 +64,7 @@ type watch struct {
 func (w *watch) start(c *conn, cancel context.CancelCauseFunc, hint, ended context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cancel, w.looked = cancel, time.Now()
+	w.cancel, w.looked, w.ended = cancel, time.Now(), ended
 	w.unhook = [...]func() bool{context.AfterFunc(hint, func() { w.look(c) }), context.AfterFunc(ended, w.end)}
 	switch {
 	case w.runs:
@@ -109,10 +110,11 @@ func (w *watch) look(c *conn) {
 
 // lookLocked needs mu.
 func (w *watch) lookLocked(c *conn) {
-	if w.cancel == nil {
-		return
-	}
-	if w.looked = time.Now(); c.gone() {
+	switch w.looked = time.Now(); {
+	case w.cancel == nil:
+	case w.ended.Err() != nil: // the connection may have been closed by that
+		w.over(shuttingDown())
+	case c.gone():
 		w.over(&durward.Error{Reason: durward.CallCancelled, Op: op})
 	}
 }
@@ -120,7 +122,11 @@ func (w *watch) lookLocked(c *conn) {
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.over(&durward.Error{Reason: durward.ShuttingDown, Op: op, Retry: true})
+	w.over(shuttingDown())
+}
+
+func shuttingDown() error {
+	return &durward.Error{Reason: durward.ShuttingDown, Op: op, Retry: true}
 }
 
 // over cancels the request, unless that was done or none is watched. It needs mu.
