@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/mcpspec"
 )
 
@@ -77,7 +78,7 @@ func (s *Server) startBatch(list []json.RawMessage, surface string, one *session
 
 // ofBatch answers one request of a batch, perhaps later.
 func (s *Server) ofBatch(m jsonrpc.Message, bad *jsonrpc.Error, surface string, one *session, out *stream, answered func(jsonrpc.Message)) {
-	meta, wrong := mcpspec.MetaOf(member(m.Params, "_meta"))
+	meta, wrong := mcpspec.MetaOf(jsonx.Member(m.Params, "_meta"))
 	switch {
 	case bad != nil:
 		answered(m.Refuse(bad))

@@ -7,6 +7,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/httpedge"
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/mcpspec"
 )
 
@@ -91,7 +92,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 func (s *Server) postMessage(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) {
 	version := r.Header.Get(headerVersion)
 	inSession := r.Header.Get(headerSession) != ""
-	meta, bad := mcpspec.MetaOf(member(m.Params, "_meta"))
+	meta, bad := mcpspec.MetaOf(jsonx.Member(m.Params, "_meta"))
 	modern := version != "" && !isLegacy(version) || meta.Modern && m.Kind == jsonrpc.Request
 	switch {
 	case m.Kind == jsonrpc.Response || m.Kind == jsonrpc.Notification:

@@ -14,14 +14,14 @@ const maxCapabilities = 64 << 10
 
 // helloOf reads the params of initialize.
 func helloOf(params json.RawMessage) (h hello, bad *jsonrpc.Error) {
-	asked, ok := jsonx.Text(member(params, "protocolVersion"))
+	asked, ok := jsonx.Text(jsonx.Member(params, "protocolVersion"))
 	if !ok {
 		return h, badParams("protocolVersion is missing or no string")
 	}
-	if h.client, ok = mcpspec.ClientOf(member(params, "clientInfo")); !ok {
+	if h.client, ok = mcpspec.ClientOf(jsonx.Member(params, "clientInfo")); !ok {
 		return h, badParams("clientInfo is not an object of a name and a version")
 	}
-	h.capabilities = member(params, "capabilities")
+	h.capabilities = jsonx.Member(params, "capabilities")
 	switch {
 	case len(h.capabilities) > maxCapabilities:
 		return h, badParams("capabilities is too long")

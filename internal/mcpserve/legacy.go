@@ -5,6 +5,7 @@ import (
 
 	"github.com/durward/durward/internal/httpedge"
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/mcpspec"
 )
 
@@ -90,7 +91,7 @@ func (s *session) hear(m jsonrpc.Message) {
 		s.asks.settle(m)
 	case m.Method == "notifications/cancelled":
 		var id jsonrpc.ID
-		if id.UnmarshalJSON(member(m.Params, "requestId")) == nil {
+		if id.UnmarshalJSON(jsonx.Member(m.Params, "requestId")) == nil {
 			s.inFlight.Cancel(id)
 		}
 	}

@@ -88,11 +88,11 @@ func (s *Server) listen(q *Request) (*listener, *jsonrpc.Error) {
 	}
 	l := &listener{request: jsonrpc.Message{Kind: jsonrpc.Request, ID: q.message.ID}, caller: q.Caller, out: q.out}
 	for _, wish := range wishes {
-		if value := string(member(filter, wish.name)); value != "" && value != "true" && value != "false" {
+		if value := string(jsonx.Member(filter, wish.name)); value != "" && value != "true" && value != "false" {
 			return nil, badParams(wish.name + " is neither true nor false")
 		}
 	}
-	if bad := l.follow(member(filter, "resourceSubscriptions")); bad != nil {
+	if bad := l.follow(jsonx.Member(filter, "resourceSubscriptions")); bad != nil {
 		return nil, bad
 	}
 	l.watching.alive, l.end = context.WithCancel(context.Background())
@@ -108,11 +108,11 @@ func (s *Server) confirm(q *Request, l *listener) {
 	told, lists, offered := map[string]any{}, map[string]bool{}, s.Capabilities()
 	filter := q.Param("notifications")
 	for _, wish := range wishes {
-		if string(member(filter, wish.name)) == "true" && member(offered, wish.capability) != nil {
+		if string(jsonx.Member(filter, wish.name)) == "true" && jsonx.Member(offered, wish.capability) != nil {
 			lists[wish.method], told[wish.name] = true, true
 		}
 	}
-	if len(l.uris) > 0 && member(offered, "resources") != nil {
+	if len(l.uris) > 0 && jsonx.Member(offered, "resources") != nil {
 		told["resourceSubscriptions"] = s.watchAll(q, l)
 	}
 	s.listeners.mu.Lock()
@@ -178,7 +178,7 @@ func (l *listener) over() jsonrpc.Message {
 // wants reports whether a notification is one that was asked for.
 func (l *listener) wants(method string, params json.RawMessage) bool {
 	if method == resourceUpdated {
-		uri, _ := jsonx.Text(member(params, "uri"))
+		uri, _ := jsonx.Text(jsonx.Member(params, "uri"))
 		return l.lists != nil && l.watching.has(uri)
 	}
 	return l.lists[method]

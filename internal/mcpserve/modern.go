@@ -80,7 +80,7 @@ func nameIn(m jsonrpc.Message) (name string, named bool) {
 	default:
 		return "", false
 	}
-	return jsonx.Text(member(m.Params, of))
+	return jsonx.Text(jsonx.Member(m.Params, of))
 }
 
 // plain gives what the value of a header says: itself, or what stands in it as base64, which is how

@@ -25,7 +25,7 @@ func (s *Server) Notify(method string, params json.RawMessage) {
 func (s *Server) broadcast(method string, params json.RawMessage) {
 	uri := ""
 	if method == resourceUpdated {
-		uri, _ = jsonx.Text(member(params, "uri"))
+		uri, _ = jsonx.Text(jsonx.Member(params, "uri"))
 	}
 	s.sessions.each(func(one *session) {
 		if version, _ := one.agreed(); version != "" && (method != resourceUpdated || one.watching.has(uri)) {

@@ -16,17 +16,17 @@ import (
 //
 // A header that is nil, of a client without headers, is not looked at.
 func CheckParams(h http.Header, schema, arguments json.RawMessage) *jsonrpc.Error {
-	properties := member(schema, "properties")
+	properties := jsonx.Member(schema, "properties")
 	if h == nil || len(properties) == 0 || properties[0] != '{' {
 		return nil
 	}
 	for name, property := range jsonx.Members(properties) {
-		header, ok := jsonx.Text(member(property, "x-mcp-header"))
+		header, ok := jsonx.Text(jsonx.Member(property, "x-mcp-header"))
 		if !ok || header == "" {
 			continue
 		}
 		header = "Mcp-Param-" + header
-		if !saysSame(h.Values(header), member(arguments, string(name))) {
+		if !saysSame(h.Values(header), jsonx.Member(arguments, string(name))) {
 			return badHeader(header, strings.Join(h.Values(header), ","))
 		}
 	}

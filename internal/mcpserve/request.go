@@ -47,20 +47,7 @@ type Request struct {
 var ErrCannotAsk = errors.New("the client does not take this request")
 
 // Param gives the member of the params of that name, or nil.
-func (r *Request) Param(name string) json.RawMessage { return member(r.Params, name) }
-
-// member gives the member of an object of that name, or nil.
-func member(object json.RawMessage, name string) json.RawMessage {
-	if len(object) == 0 || object[0] != '{' {
-		return nil
-	}
-	for is, value := range jsonx.Members(object) {
-		if string(is) == name {
-			return value
-		}
-	}
-	return nil
-}
+func (r *Request) Param(name string) json.RawMessage { return jsonx.Member(r.Params, name) }
 
 // WantsProgress reports whether the client asked to be told of the progress.
 func (r *Request) WantsProgress() bool { return r.meta.Progress != nil }
@@ -138,7 +125,7 @@ func (r *Request) Can(capability string) bool {
 	if !r.Modern && r.session != nil {
 		have = r.session.capable()
 	}
-	value := member(have, capability)
+	value := jsonx.Member(have, capability)
 	return len(value) > 0 && value[0] == '{'
 }
 

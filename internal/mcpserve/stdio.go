@@ -8,6 +8,7 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/mcpspec"
 )
 
@@ -142,7 +143,7 @@ func (t *talk) take(line []byte) {
 		t.send(m.Refuse(bad))
 		return
 	}
-	meta, bad := mcpspec.MetaOf(member(m.Params, "_meta"))
+	meta, bad := mcpspec.MetaOf(jsonx.Member(m.Params, "_meta"))
 	if bad == nil && (meta.Modern || m.Method == "server/discover" || m.Method == "subscriptions/listen") {
 		meta.Modern = true
 		bad = meta.Complete()
@@ -276,7 +277,7 @@ func (t *talk) unlisten(m jsonrpc.Message) {
 		return
 	}
 	var id jsonrpc.ID
-	if id.UnmarshalJSON(member(m.Params, "requestId")) != nil || t.open[id] == nil {
+	if id.UnmarshalJSON(jsonx.Member(m.Params, "requestId")) != nil || t.open[id] == nil {
 		return
 	}
 	t.server.listeners.remove(t.open[id])

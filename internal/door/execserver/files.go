@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/execserver/protocol"
@@ -110,29 +109,13 @@ func checkPaths(paths ...string) error {
 // fileCall gives the call of a method about files.
 func (c *conn) fileCall(r request, f fileCall) (durward.Call, error) {
 	call := c.call(r)
-	call.Input, call.Stdin = without(r.Params, "sandbox", "dataBase64"), f.content
+	call.Input, call.Stdin = jsonx.Without(r.Params, "sandbox", "dataBase64"), f.content
 	if len(f.paths) > 0 {
 		call.Path, _, _ = fileuri.Parse(f.paths[0]) // was checked
 	}
 	var err error
 	call.Ask.Confinement, err = object.Parse(f.sandbox, c.words("", ""))
 	return call, err
-}
-
-// without gives params but for some members: what an engine is given by other ways.
-func without(params json.RawMessage, names ...string) json.RawMessage {
-	text := []byte{'{'}
-	for name, value := range jsonx.Members(params) {
-		if slices.Contains(names, string(name)) {
-			continue
-		}
-		if len(text) > 1 {
-			text = append(text, ',')
-		}
-		text = append(jsonx.AppendString(text, string(name)), ':')
-		text = append(text, value...)
-	}
-	return append(text, '}')
 }
 
 // openFile opens a file that stays open until it is closed or the connection ends. Its name is

@@ -15,6 +15,7 @@ import (
 	"github.com/durward/durward/internal/core"
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/jsonrpc"
+	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/mcpserve"
 	"github.com/durward/durward/internal/mcpspec"
 )
@@ -180,7 +181,7 @@ func (m *MCP) Changed(kind string) {
 // Updated tells those who listen to a resource that it is another one: the params of a server's
 // notification.
 func (m *MCP) Updated(params json.RawMessage) {
-	m.server.Notify("notifications/resources/updated", without(params, "_meta")) // it is for us
+	m.server.Notify("notifications/resources/updated", jsonx.Without(params, "_meta")) // it is for us
 }
 
 func badParams(message string) *jsonrpc.Error {

@@ -257,18 +257,18 @@ func noResource(r *mcpserve.Request, uri string) *jsonrpc.Error {
 func (m *MCP) complete(ctx context.Context, r *mcpserve.Request) (json.RawMessage, error) {
 	ref := r.Param("ref")
 	none := badParams("ref names neither a prompt nor a resource that is known")
-	kind, _ := jsonx.Text(member(ref, "type"))
+	kind, _ := jsonx.Text(jsonx.Member(ref, "type"))
 	switch kind {
 	case "ref/prompt":
-		name, _ := jsonx.Text(member(ref, "name"))
+		name, _ := jsonx.Text(jsonx.Member(ref, "name"))
 		prompt, original, ok := m.Prompt(name)
 		if !ok || !m.Knows(r.Caller, prompt.ID) {
 			return nil, none
 		}
-		params := withMember(r.Params, "ref", replaced(nil, ref, "name", original))
+		params := jsonx.With(r.Params, "ref", jsonx.With(ref, "name", jsonx.AppendString(nil, original)))
 		return m.request(ctx, r, prompt.Server, hubconfig.RequestID(prompt.Server, hubconfig.Complete), params, none)
 	case "ref/resource":
-		uri, _ := jsonx.Text(member(ref, "uri"))
+		uri, _ := jsonx.Text(jsonx.Member(ref, "uri"))
 		if len(uri) > hubconfig.MaxURI {
 			return nil, none
 		}
@@ -279,21 +279,6 @@ func (m *MCP) complete(ctx context.Context, r *mcpserve.Request) (json.RawMessag
 		return m.request(ctx, r, server, hubconfig.RequestID(server, hubconfig.Complete), r.Params, none)
 	}
 	return nil, none
-}
-
-// withMember gives an object in which a member has another value.
-func withMember(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
-	text := []byte{'{'}
-	for is, said := range jsonx.Members(object) {
-		if len(text) > 1 {
-			text = append(text, ',')
-		}
-		if string(is) == name {
-			said = value
-		}
-		text = append(append(jsonx.AppendString(text, string(is)), ':'), said...)
-	}
-	return append(text, '}')
 }
 
 // request sends a server what is no call of a tool. none is the error for what is not there.
@@ -310,6 +295,6 @@ func (m *MCP) request(ctx context.Context, r *mcpserve.Request, server string, i
 	if err != nil || status == success {
 		return output, err
 	}
-	text, _ := jsonx.Text(member(jsonx.Elements(member(output, "content"))[0], "text"))
+	text, _ := jsonx.Text(jsonx.Member(jsonx.Elements(jsonx.Member(output, "content"))[0], "text"))
 	return nil, &jsonrpc.Error{Code: jsonrpc.InternalError, Message: text}
 }

@@ -87,17 +87,17 @@ func (c *calls) at(server string) (list []*mcpserve.Request) {
 // those whose calls the server works on, or is about to. With calls of several callers it cannot be
 // told for whose call it is: then, and where there is none, only who may call everything hears it.
 func (m *MCP) Logged(server string, params json.RawMessage) {
-	level, ok := mcpspec.LevelOf(member(params, "level"))
+	level, ok := mcpspec.LevelOf(jsonx.Member(params, "level"))
 	if !ok {
 		return
 	}
 	name := "child/" + server
-	if own, _ := jsonx.Text(member(params, "logger")); own != "" {
+	if own, _ := jsonx.Text(jsonx.Member(params, "logger")); own != "" {
 		name += "/" + own
 	}
 	text := jsonx.AppendString([]byte(`{"level":`), level.String())
 	text = jsonx.AppendString(append(text, `,"logger":`...), name)
-	data := member(params, "data")
+	data := jsonx.Member(params, "data")
 	if data == nil {
 		data = json.RawMessage("null")
 	}

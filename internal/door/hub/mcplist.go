@@ -66,60 +66,10 @@ func pageOf(items []Listed, most int) []Listed {
 
 // append appends an item as its server says it, by the name that clients use.
 func (l Listed) append(text []byte) []byte {
-	if name, _ := jsonx.Text(member(l.Raw, "name")); l.Name == "" || name == l.Name {
+	if name, _ := jsonx.Text(jsonx.Member(l.Raw, "name")); l.Name == "" || name == l.Name {
 		return append(text, l.Raw...)
 	}
-	return replaced(text, l.Raw, "name", l.Name)
-}
-
-// replaced appends an object in which a member has another text.
-func replaced(text []byte, object json.RawMessage, name, with string) []byte {
-	text = append(text, '{')
-	first := true
-	for is, value := range jsonx.Members(object) {
-		if !first {
-			text = append(text, ',')
-		}
-		first = false
-		text = append(jsonx.AppendString(text, string(is)), ':')
-		if string(is) == name {
-			text = jsonx.AppendString(text, with)
-			continue
-		}
-		text = append(text, value...)
-	}
-	return append(text, '}')
-}
-
-// without gives an object that lacks a member.
-func without(object json.RawMessage, name string) json.RawMessage {
-	if len(object) == 0 || object[0] != '{' {
-		return object
-	}
-	text := []byte{'{'}
-	for is, value := range jsonx.Members(object) {
-		if string(is) == name {
-			continue
-		}
-		if len(text) > 1 {
-			text = append(text, ',')
-		}
-		text = append(append(jsonx.AppendString(text, string(is)), ':'), value...)
-	}
-	return append(text, '}')
-}
-
-// member gives the member of an object of that name, or nil.
-func member(object json.RawMessage, name string) json.RawMessage {
-	if len(object) == 0 || object[0] != '{' {
-		return nil
-	}
-	for is, value := range jsonx.Members(object) {
-		if string(is) == name {
-			return value
-		}
-	}
-	return nil
+	return append(text, jsonx.With(l.Raw, "name", jsonx.AppendString(nil, l.Name))...)
 }
 
 const placeBytes = 4

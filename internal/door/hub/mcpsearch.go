@@ -41,11 +41,11 @@ func (m *MCP) search(ctx context.Context, r *mcpserve.Request, name string, argu
 	if name == findTool {
 		return m.find(r, arguments)
 	}
-	called, ok := jsonx.Text(member(arguments, "name"))
+	called, ok := jsonx.Text(jsonx.Member(arguments, "name"))
 	if !ok || isSearch(called) {
 		return nil, badParams("arguments.name is missing or no name of a tool")
 	}
-	inner, bad := argumentsOf(member(arguments, "arguments"))
+	inner, bad := argumentsOf(jsonx.Member(arguments, "arguments"))
 	if bad != nil {
 		return nil, bad
 	}
@@ -55,12 +55,12 @@ func (m *MCP) search(ctx context.Context, r *mcpserve.Request, name string, argu
 // find answers with the tools that match, as tools/list would show them: the best ones, as many as
 // a page would hold.
 func (m *MCP) find(r *mcpserve.Request, arguments json.RawMessage) (json.RawMessage, error) {
-	query, ok := jsonx.Text(member(arguments, "query"))
+	query, ok := jsonx.Text(jsonx.Member(arguments, "query"))
 	if !ok || len(query) > maxQuery {
 		return nil, badParams("arguments.query is missing, too long or no string")
 	}
 	limit := usualMatches
-	if value := member(arguments, "limit"); value != nil {
+	if value := jsonx.Member(arguments, "limit"); value != nil {
 		var err error
 		if limit, err = strconv.Atoi(string(value)); err != nil || limit < 1 || limit > maxMatches {
 			return nil, badParams("arguments.limit is no number from 1 to 50")

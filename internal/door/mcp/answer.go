@@ -73,7 +73,7 @@ func shownAs(inv invocation, raw json.RawMessage) block {
 	if inv.call.Tool != fsRead || member(inv.input, "encoding") == "base64" {
 		return blockOf(string(raw))
 	}
-	if data := valueOf(raw, "data"); len(data) > 0 && data[0] == '"' {
+	if data := jsonx.Member(raw, "data"); len(data) > 0 && data[0] == '"' {
 		return block{"text", data} // as it is written there
 	}
 	return blockOf("")

@@ -1,6 +1,9 @@
 package mcp
 
-import "github.com/durward/durward"
+import (
+	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonx"
+)
 
 // What a session holds is bounded by budgets of bytes. A call weighs something in each
 // even if it is small, so that they bound the number of calls, too.
@@ -64,7 +67,7 @@ func (s Surface) mayRead(input []byte) int64 {
 	if s.MaxReadBytes == 0 {
 		return maxFiles
 	}
-	if valueOf(input, "offset") == nil && valueOf(input, "length") == nil {
+	if jsonx.Member(input, "offset") == nil && jsonx.Member(input, "length") == nil {
 		return s.MaxReadBytes
 	}
 	var window struct {

@@ -136,21 +136,8 @@ func callOf(tool durward.ToolID, input json.RawMessage) (durward.Call, error) {
 
 // member gives what a member of an object says, if it is a string.
 func member(object []byte, name string) string {
-	says, _ := jsonx.Text(valueOf(object, name))
+	says, _ := jsonx.Text(jsonx.Member(object, name))
 	return says
-}
-
-// valueOf gives a member of an object that was checked; nil for what has none of that name.
-func valueOf(object []byte, name string) []byte {
-	if !isObject(object) {
-		return nil
-	}
-	for key, value := range jsonx.Members(object) {
-		if string(key) == name {
-			return value
-		}
-	}
-	return nil
 }
 
 func (s *session) do(ctx context.Context, inv invocation) (durward.Result, error) {

@@ -250,16 +250,9 @@ func worded(raw json.RawMessage) bool {
 	return true
 }
 
-// keyOf gives a member of an item that is a text.
-func keyOf(raw json.RawMessage, member string) (key string) {
-	if raw[0] != '{' {
-		return ""
-	}
-	for name, value := range jsonx.Members(raw) {
-		if string(name) == member {
-			key, _ = jsonx.Text(value)
-		}
-	}
+// keyOf gives a member of an object that is a text.
+func keyOf(raw json.RawMessage, member string) string {
+	key, _ := jsonx.Text(jsonx.Member(raw, member))
 	return key
 }
 

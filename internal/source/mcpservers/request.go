@@ -41,7 +41,7 @@ func below(pointers [][]string, steps ...string) [][]string {
 // completion judges what is to be completed as the argument that it is the beginning of, and the
 // arguments that are known.
 func (w *walk) completion(ctx context.Context, params json.RawMessage) error {
-	if known := member(member(params, "context"), "arguments"); known != nil {
+	if known := jsonx.Member(jsonx.Member(params, "context"), "arguments"); known != nil {
 		of := *w
 		of.frames = []frame{{name: []byte("context")}, {name: []byte("arguments")}}
 		of.pointers = below(w.pointers, "context", "arguments")
@@ -49,8 +49,8 @@ func (w *walk) completion(ctx context.Context, params json.RawMessage) error {
 			return err
 		}
 	}
-	argument := member(params, "argument")
-	name, value := member(argument, "name"), member(argument, "value")
+	argument := jsonx.Member(params, "argument")
+	name, value := jsonx.Member(argument, "name"), jsonx.Member(argument, "value")
 	if len(name) == 0 || name[0] != '"' || len(value) == 0 {
 		return nil // the server says what is wrong with it
 	}
@@ -59,16 +59,4 @@ func (w *walk) completion(ctx context.Context, params json.RawMessage) error {
 	of := *w
 	_, err := of.through(ctx, text)
 	return err
-}
-
-// member gives a member of what may be an object, or nil.
-func member(text json.RawMessage, name string) json.RawMessage {
-	if text = jsonx.TrimSpace(text); len(text) > 0 && text[0] == '{' {
-		for of, value := range jsonx.Members(text) {
-			if string(of) == name {
-				return value
-			}
-		}
-	}
-	return nil
 }
