@@ -73,6 +73,5 @@ func badRequest(message string) *jsonrpc.Error {
 }
 
 func unknownMethod(method string) *jsonrpc.Error {
-	const most = 128
-	return &jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "unknown method " + string(jsonx.AppendString(nil, method[:min(len(method), most)]))}
+	return &jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "unknown method " + string(jsonx.AppendString(nil, mcpspec.Short(method)))}
 }

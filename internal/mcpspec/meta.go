@@ -133,11 +133,11 @@ func ClientOf(value []byte) (c durward.Client, ok bool) {
 			}
 		}
 	}
-	return durward.Client{Name: short(c.Name), Version: short(c.Version)}, ok
+	return durward.Client{Name: Short(c.Name), Version: Short(c.Version)}, ok
 }
 
-// short is a text, cut where it is longer than a record should be.
-func short(text string) string {
+// Short is a text of a client, cut where it is longer than a record or a message should have it.
+func Short(text string) string {
 	if len(text) <= maxClient {
 		return strings.Clone(text)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/core/coretest"
 	"github.com/durward/durward/internal/door/hub"
 )
 
@@ -239,18 +238,26 @@ func TestResourcesAreForThoseWhoMayHaveThem(t *testing.T) {
 	} {
 		has(t, limited.ask(method, params), `"error":{"code":-32`)
 	}
-	denied := 0
-	for _, r := range s.records.Records(t) {
-		if r["phase"] == coretest.PhaseDeny {
-			denied++
-		}
-	}
-	if denied != 3 {
-		t.Errorf("there are %d records of refusals", denied)
+	if n := s.refusals(t); n != 3 {
+		t.Errorf("there are %d records of refusals", n)
 	}
 	long := strings.Repeat("x", 8<<10+1)
 	has(t, all.ask("resources/read", `"uri":"`+long+`"`), `"error":{"code":-32602`)
 	has(t, all.ask("completion/complete", `"ref":{"type":"ref/resource","uri":"`+long+`"},"argument":{"name":"a","value":""}`), `"error":{"code":-32602`)
+}
+
+// A prompt that is not there is not there for any request, and each leaves a record.
+func TestPromptThatIsNotThere(t *testing.T) {
+	s := openSurface(t, func(o *hub.MCPOptions) { o.Expose = []string{"prompts"} })
+	all := s.visit("all").begin(`{}`)
+	for method, params := range map[string]string{
+		"prompts/get": `"name":"nothing"`, "completion/complete": `"ref":{"type":"ref/prompt","name":"nothing"},"argument":{"name":"a","value":""}`,
+	} {
+		has(t, all.ask(method, params), `"error":{"code":-32602`)
+	}
+	if n := s.refusals(t); n != 2 {
+		t.Errorf("there are %d records of refusals", n)
+	}
 }
 
 // Where tools are searched, two stand for all, and those that a caller may not know are not called.

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/mcpserve"
@@ -52,11 +50,12 @@ func (m *MCP) call(ctx context.Context, r *mcpserve.Request, name string, argume
 	tool, schema, ok := m.Tool(name)
 	if !ok || !m.Knows(r.Caller, tool.ID) {
 		m.Metrics.count("", "refused", 0)
-		return nil, m.refused(r, durward.ToolID(short(name)), arguments, durward.ToolNotFound, unknownTool(name))
+		answer := unknownTool(name)
+		return nil, m.refused(r, durward.ToolID(mcpspec.Short(name)), arguments, durward.ToolNotFound, answer, answer)
 	}
 	if r.Modern {
 		if bad := mcpserve.CheckParams(headers, schema, arguments); bad != nil {
-			return nil, m.refused(r, tool.ID, arguments, durward.BadCall, bad)
+			return nil, m.refused(r, tool.ID, arguments, durward.BadCall, bad, bad)
 		}
 	}
 	began := time.Now()
@@ -66,27 +65,21 @@ func (m *MCP) call(ctx context.Context, r *mcpserve.Request, name string, argume
 		m.Metrics.count(string(tool.ID), map[bool]string{false: success, true: failure}[result.Failed], time.Since(began))
 		return result.Output, nil
 	}
-	output, status, err := m.failed(r, name, err, timeout)
-	m.Metrics.count(string(tool.ID), status, time.Since(began))
-	return output, err
+	f := m.failed(r, name, err, timeout)
+	m.Metrics.count(string(tool.ID), f.status, time.Since(began))
+	return f.result()
 }
 
 func unknownTool(name string) *jsonrpc.Error {
-	return badParams("unknown tool " + strconv.Quote(short(name)))
-}
-
-// short is a name of a client, cut where it is longer than a record should be.
-func short(name string) string {
-	const most = 128
-	return strings.ToValidUTF8(name[:min(len(name), most)], "")
+	return badParams("unknown tool " + strconv.Quote(mcpspec.Short(name)))
 }
 
 // refused puts on record that a call is not taken on, and gives what it is answered with.
-func (m *MCP) refused(r *mcpserve.Request, id durward.ToolID, input json.RawMessage, reason durward.Reason, answer *jsonrpc.Error) error {
+func (m *MCP) refused(r *mcpserve.Request, id durward.ToolID, input json.RawMessage, reason durward.Reason, why error, answer *jsonrpc.Error) error {
 	if input == nil {
 		input = json.RawMessage("{}")
 	}
-	err := m.Runtime.Refuse(m.callOf(r, id, input, m.Timeout(id)), &durward.Error{Reason: reason, Op: "mcp", Err: answer})
+	err := m.Runtime.Refuse(m.callOf(r, id, input, m.Timeout(id)), &durward.Error{Reason: reason, Op: "mcp", Err: why})
 	if durward.ReasonOf(err) != reason { // it could not be recorded
 		return err
 	}
@@ -150,31 +143,57 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// failed gives the answer to a call that came to nothing: a result from which a model can learn, or
-// an error of the protocol.
-func (m *MCP) failed(r *mcpserve.Request, name string, err error, timeout time.Duration) (output json.RawMessage, status string, _ error) {
+// A failing is what becomes of a call that came to nothing: an error of the protocol, what a server
+// wants before it goes on, or a text from which a model can learn.
+type failing struct {
+	status string
+	err    error
+	wants  json.RawMessage
+	text   string
+	// code is that of the HTTP API, if it has one.
+	code string
+}
+
+// result gives it as what a tool has to say.
+func (f failing) result() (json.RawMessage, error) {
+	if f.err != nil || f.wants != nil {
+		return f.wants, f.err
+	}
+	return errorResult(f.text, f.code), nil
+}
+
+// response gives it as what any other request is answered with.
+func (f failing) response() (json.RawMessage, error) {
+	if f.err != nil || f.wants != nil {
+		return f.wants, f.err
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.InternalError, Message: f.text}
+}
+
+// failed says what becomes of a call that came to nothing.
+func (m *MCP) failed(r *mcpserve.Request, name string, err error, timeout time.Duration) failing {
 	switch durward.ReasonOf(err) {
 	case durward.ToolNotFound:
-		return nil, "refused", unknownTool(name)
+		return failing{status: "refused", err: unknownTool(name)}
 	case durward.BadCall:
-		return nil, "refused", badParams("the call is malformed")
+		return failing{status: "refused", err: badParams("the call is malformed")}
 	case durward.ServerError:
-		return nil, failure, saidError(err)
+		return failing{status: failure, err: saidError(err)}
 	case durward.InputRequired:
 		if raw, ok := durward.DetailOf(err).Members["result"].(json.RawMessage); ok && r.Modern {
-			return raw, success, nil
+			return failing{status: success, wants: raw}
 		}
 	}
 	a, refused := outcome(durward.Result{}, err, timeout)
 	if refused == nil {
-		return errorResult(a.err, ""), failure, nil
+		return failing{status: failure, text: a.err}
 	}
 	f, detail := faultOf(refused)
 	if f.code == codeInternal {
 		m.Logger.Error("a call failed", "door", Name, "error", err.Error())
-		return nil, "refused", &jsonrpc.Error{Code: jsonrpc.InternalError, Message: detail}
+		return failing{status: "refused", err: &jsonrpc.Error{Code: jsonrpc.InternalError, Message: detail}}
 	}
-	return errorResult(detail, f.code), "refused", nil
+	return failing{status: "refused", text: detail, code: f.code}
 }
 
 // saidError is what a server answered with, for its caller.
@@ -195,106 +214,4 @@ func errorResult(text, code string) json.RawMessage {
 		result = append(jsonx.AppendString(append(result, `,"_meta":{"durward/code":`...), code), '}')
 	}
 	return append(result, '}')
-}
-
-// getPrompt carries out prompts/get.
-func (m *MCP) getPrompt(ctx context.Context, r *mcpserve.Request) (json.RawMessage, error) {
-	name, bad := paramText(r, "name")
-	if bad != nil {
-		return nil, bad
-	}
-	prompt, _, ok := m.Prompt(name)
-	if !ok || !m.Knows(r.Caller, prompt.ID) {
-		return nil, m.refused(r, hubconfig.PromptID(short(name)), r.Params, durward.ToolNotFound, badParams("unknown prompt"))
-	}
-	return m.request(ctx, r, prompt.Server, prompt.ID, r.Params, badParams("unknown prompt"))
-}
-
-// ofResource carries out what is about one resource.
-func (m *MCP) ofResource(ctx context.Context, r *mcpserve.Request) (json.RawMessage, error) {
-	uri, bad := paramText(r, "uri")
-	if bad != nil {
-		return nil, bad
-	}
-	if len(uri) > hubconfig.MaxURI {
-		return nil, badParams("uri is too long")
-	}
-	none := noResource(r, uri)
-	server, err := m.ownerOf(r, uri, none)
-	if err != nil {
-		return nil, err
-	}
-	return m.request(ctx, r, server, hubconfig.RequestID(server, r.Method), r.Params, none)
-}
-
-// ownerOf finds the server that a URI is for. For callers that may have no resources it is not even
-// looked for.
-func (m *MCP) ownerOf(r *mcpserve.Request, uri string, none *jsonrpc.Error) (server string, _ error) {
-	why := "the caller may have no resources"
-	if m.Hears(r.Caller) {
-		var ok bool
-		if server, ok = m.Resource(uri); ok {
-			return server, nil
-		}
-		why = "no server has the resource"
-	}
-	refused := &durward.Error{Reason: durward.ToolNotFound, Op: "find", Err: errors.New(why)}
-	if err := m.Runtime.Refuse(m.callOf(r, hubconfig.RequestID("", r.Method), r.Params, 0), refused); durward.ReasonOf(err) != durward.ToolNotFound {
-		return "", err
-	}
-	return "", none
-}
-
-func noResource(r *mcpserve.Request, uri string) *jsonrpc.Error {
-	code := mcpspec.CodeNoResource
-	if r.Modern {
-		code = jsonrpc.InvalidParams
-	}
-	return &jsonrpc.Error{Code: code, Message: "there is no such resource", Data: append(jsonx.AppendString([]byte(`{"uri":`), uri), '}')}
-}
-
-// complete carries out completion/complete, by the server's own name of a prompt.
-func (m *MCP) complete(ctx context.Context, r *mcpserve.Request) (json.RawMessage, error) {
-	ref := r.Param("ref")
-	none := badParams("ref names neither a prompt nor a resource that is known")
-	kind, _ := jsonx.Text(jsonx.Member(ref, "type"))
-	switch kind {
-	case "ref/prompt":
-		name, _ := jsonx.Text(jsonx.Member(ref, "name"))
-		prompt, original, ok := m.Prompt(name)
-		if !ok || !m.Knows(r.Caller, prompt.ID) {
-			return nil, none
-		}
-		params := jsonx.With(r.Params, "ref", jsonx.With(ref, "name", jsonx.AppendString(nil, original)))
-		return m.request(ctx, r, prompt.Server, hubconfig.RequestID(prompt.Server, hubconfig.Complete), params, none)
-	case "ref/resource":
-		uri, _ := jsonx.Text(jsonx.Member(ref, "uri"))
-		if len(uri) > hubconfig.MaxURI {
-			return nil, none
-		}
-		server, err := m.ownerOf(r, uri, none)
-		if err != nil {
-			return nil, err
-		}
-		return m.request(ctx, r, server, hubconfig.RequestID(server, hubconfig.Complete), r.Params, none)
-	}
-	return nil, none
-}
-
-// request sends a server what is no call of a tool. none is the error for what is not there.
-func (m *MCP) request(ctx context.Context, r *mcpserve.Request, server string, id durward.ToolID, params json.RawMessage, none *jsonrpc.Error) (json.RawMessage, error) {
-	timeout := m.Timeout(id)
-	result, err := m.do(ctx, r, server, m.callOf(r, id, params, timeout))
-	if err == nil {
-		return result.Output, nil
-	}
-	if durward.ReasonOf(err) == durward.ToolNotFound {
-		return nil, none
-	}
-	output, status, err := m.failed(r, string(id), err, timeout)
-	if err != nil || status == success {
-		return output, err
-	}
-	text, _ := jsonx.Text(jsonx.Member(jsonx.Elements(jsonx.Member(output, "content"))[0], "text"))
-	return nil, &jsonrpc.Error{Code: jsonrpc.InternalError, Message: text}
 }

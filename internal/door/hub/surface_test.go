@@ -139,6 +139,18 @@ type visitor struct {
 	headers []string
 }
 
+// refusals counts the records of calls that were refused.
+func (s *surface) refusals(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, r := range s.records.Records(t) {
+		if r["phase"] == coretest.PhaseDeny {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *surface) visit(token string) visitor {
 	return visitor{s, []string{"Authorization", "Bearer s3cret-" + token, "Accept", "application/json, text/event-stream"}}
 }

@@ -73,7 +73,7 @@ func (s *session) callTool(_ context.Context, r request) reply {
 	}
 	tool := r.surface.toolNamed(name)
 	if tool == "" {
-		return refuse(jsonrpc.InvalidParams, "unknown tool "+strconv.Quote(short(name)))
+		return refuse(jsonrpc.InvalidParams, "unknown tool "+strconv.Quote(mcpspec.Short(name)))
 	}
 	inv := s.invoke(r, "mcp", tool, r.params.arguments)
 	inv.call.Client, inv.call.Trace = s.client, r.meta.Trace

@@ -23,7 +23,7 @@ type remark struct {
 
 // remarkOn tells what there is to be said of a call that has ended, if anything is.
 func remarkOn(inv invocation, r durward.Result, err error) (what remark, at slog.Level, ok bool) {
-	what = remark{Tool: string(inv.call.Tool), CommandID: short(inv.call.CommandID)}
+	what = remark{Tool: string(inv.call.Tool), CommandID: mcpspec.Short(inv.call.CommandID)}
 	switch {
 	case err != nil:
 		what.Code, what.Rule = meaning(err)

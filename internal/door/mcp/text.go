@@ -41,9 +41,6 @@ func cut(s string, most int) string {
 	return s[:whole([]byte(s[:min(len(s), most)]))]
 }
 
-// short is a text of a client, cut where it is longer than a record should be.
-func short(s string) string { return cut(s, 128) }
-
 // begun is how many bytes stand at the start of a text that are not the first of a
 // character, but no more than a character can lack.
 func begun(b []byte) int {

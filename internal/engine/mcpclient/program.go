@@ -200,10 +200,6 @@ func (p *program) openNetwork() error {
 	}
 	p.egress = egress.New(egress.Options{Dialer: dialer, RequireSNI: p.grant.Network.RequireSNI, Event: p.tellRefused, Room: &p.engine.room})
 	for _, w := range ways {
-		if w.Target == (netguard.Target{}) {
-			p.egress.Serve(w)
-			continue
-		}
 		p.egress.ServePair(w, w.Target)
 	}
 	return nil

@@ -18,10 +18,6 @@ func (r *run) openNetwork() error {
 	}
 	r.egress = egress.New(egress.Options{Dialer: dialer, RequireSNI: r.grant.Network.RequireSNI, Event: r.tellRefused, Room: &r.engine.room})
 	for _, w := range ways {
-		if w.Target == (netguard.Target{}) {
-			r.egress.Serve(w)
-			continue
-		}
 		r.egress.ServePair(w, w.Target)
 	}
 	return nil

@@ -124,8 +124,13 @@ func (p *Proxy) TakeNamed(conn net.Conn, port uint16) { p.admit(conn, p.namedDoo
 func (p *Proxy) proxyDoor() door { return door{serve: p.serveClient, full: p.turnAway} }
 
 // ServePair begins to accept on l, and returns at once. The listener belongs to the proxy
-// then. Every connection to it goes to t, if the rules allow that.
+// then. Every connection to it goes to t, if the rules allow that; where t is the zero
+// target, clients say where they want to go, as those of Serve do.
 func (p *Proxy) ServePair(l net.Listener, t netguard.Target) {
+	if t == (netguard.Target{}) {
+		p.Serve(l)
+		return
+	}
 	p.listen(l, door{
 		serve: func(conn net.Conn) { p.servePair(conn, t) },
 		full: func(conn net.Conn, r Rule) {
