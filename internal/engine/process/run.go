@@ -38,7 +38,9 @@ const sigXCPU = syscall.Signal(24)
 type run struct {
 	*prepared
 	began time.Time
-	proc  *sandbox.Process
+	// asleep reports that the time was up while the machine slept.
+	asleep func() bool
+	proc   *sandbox.Process
 	// interactive asks for input that comes later than the start.
 	interactive bool
 	// exit is told the code of the main process once it is known, and whether the call is over
@@ -88,7 +90,7 @@ func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
 // start makes the private directory and the streams, and starts the command. Nothing
 // is left when it fails.
 func (r *run) start(ctx context.Context) (err error) {
-	r.began = time.Now()
+	r.began, r.asleep = time.Now(), sleepWatch(ctx, r.engine.clock)
 	if r.plan.Scratch {
 		if err := r.engine.scratch.make(&r.scratch, r.plan.UID, r.plan.GID); err != nil {
 			return err
@@ -283,7 +285,6 @@ func (r *run) finish(ctx context.Context) (durward.Result, error) {
 func (r *run) await(ctx context.Context) error {
 	looks, stop := r.meter(ctx)
 	defer stop()
-	asleep := sleepWatch(ctx, r.engine.clock)
 	var silent <-chan struct{}
 	exited, over := r.proc.Exited(), r.proc.Exited()
 	if r.request.Outlive {
@@ -318,7 +319,7 @@ func (r *run) await(ctx context.Context) error {
 			select {
 			case <-over: // what was looked at may have been somebody else already
 			default:
-				if asleep() {
+				if r.asleep() {
 					return r.stopped(timeUp())
 				}
 				if cause != "" {
