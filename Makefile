@@ -54,12 +54,12 @@ vectors: ## the vectors of the contracts, counted
 abuse: ## hostile commands, and many at once
 	$(if $(call tagged,abuse),$(GO) test -race -tags abuse $(call tagged,abuse))
 
-e2e: ## the program against real clients
+e2e: ## the program against real clients; all other tests of those packages are run elsewhere
 	@scripts/need chromium dockerd docker-compose ip nsenter busybox psql postgres bindfs bash npm venv
-	$(if $(call tagged,e2e),$(GO) test -tags e2e $(call tagged,e2e))
+	$(if $(call tagged,e2e),$(GO) test -tags e2e -run "$$(scripts/tests e2e)" $(call tagged,e2e))
 
 fuzz-short: ## a few seconds for each fuzz target
-	scripts/fuzz 180s . 5s
+	scripts/fuzz 100s . 5s
 
 unprivileged: ## the tests of what root may do and others may not, as such another
 	$(if $(filter 0,$(shell id -u)),$(GO) test -race -tags abuse -exec $(CURDIR)/scripts/unprivileged $(UNPRIVILEGED))

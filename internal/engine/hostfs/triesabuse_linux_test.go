@@ -3,4 +3,4 @@
 package hostfs
 
 // tries is how often a race is run.
-const tries = 2000
+const tries = 1000
