@@ -315,6 +315,7 @@ func (h *hubServer) door() hub.Options {
 		Timeout: func(tool durward.ToolID, asked time.Duration) time.Duration {
 			return h.policy.Timeout(h.serverOf(tool), asked)
 		},
+		ParsesText: func(tool durward.ToolID) bool { return h.policy.ParsesText(h.serverOf(tool)) },
 		Metrics: h.metrics, MCP: h.mcp, Operates: h.allowsAll,
 	}
 	if h.config.Missing {

@@ -27,11 +27,12 @@ const (
 // extras reads what is durward's own of a server.
 func (r *reader) extras(n *config.Node, s *Server, text []byte) {
 	r.Fields(n, config.Fields{
-		"allowTools": r.texts(&s.AllowTools, filled),
-		"denyTools":  r.texts(&s.DenyTools, filled),
-		"pathPolicy": r.word(&s.PathPolicy, "enforce", "off"),
-		"pathArgs":   r.texts(&s.PathArgs, checkPathArg),
-		"fileServer": r.flag(&s.FileServer),
+		"allowTools":    r.texts(&s.AllowTools, filled),
+		"denyTools":     r.texts(&s.DenyTools, filled),
+		"pathPolicy":    r.word(&s.PathPolicy, "enforce", "off"),
+		"pathArgs":      r.texts(&s.PathArgs, checkPathArg),
+		"fileServer":    r.flag(&s.FileServer),
+		"parseJsonText": r.flag(&s.ParseJSONText),
 		"concurrency": func(n *config.Node) {
 			if most, ok := r.Int(n, 1, maxConcurrency); ok {
 				s.Concurrency = int(most)

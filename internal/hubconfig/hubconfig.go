@@ -76,6 +76,8 @@ type Server struct {
 	Timeout time.Duration
 	// FileServer is set where every path-like member of any argument names a file.
 	FileServer bool
+	// ParseJSONText is set where callers of the HTTP API get a text as the value that it is the JSON of.
+	ParseJSONText bool
 	// PathPolicy is "enforce" or "off".
 	PathPolicy string
 	// PathArgs are more names of members that hold paths, and JSON pointers to them.

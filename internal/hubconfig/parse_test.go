@@ -95,7 +95,7 @@ func TestExtras(t *testing.T) {
 	c := parsed(t, `{"prefix": "always", "x-gateway": {"expose": ["tools", "prompts", "tools"], "validateArguments": true, "search": true, "refreshSeconds": 60, "forwardPaths": "verbatim",
   "tokens": [{"name": "ci", "file": "ci.token", "allowTools": ["read_*"]}, {"name": "all", "file": "/run/all"}]},
 "servers": [{"name": "a", "command": "a", "x-gateway": {
-  "allowTools": [], "denyTools": ["rm*"], "pathPolicy": "off", "pathArgs": ["blob", "/a/0~1b"], "fileServer": true, "concurrency": 4,
+  "allowTools": [], "denyTools": ["rm*"], "pathPolicy": "off", "pathArgs": ["blob", "/a/0~1b"], "fileServer": true, "parseJsonText": true, "concurrency": 4,
   "restart": {"policy": "on-failure", "initialMs": 90000}, "cache": {"ttlMs": 1000, "tools": {"x": {}, "y": {"ttlMs": 5, "maxEntries": 2}}, "private": true},
   "toolHashes": {"x": "ABCDEF0000000000000000000000000000000000000000000000000000000000"}, "rename": {"x": "z"}, "inheritEnv": ["SSH_AUTH_SOCK"], "offer": ["sampling", "elicitation", "sampling"],
   "sandbox": { "mode" : "read-only","network":{"mode": "none"} }
@@ -109,7 +109,7 @@ func TestExtras(t *testing.T) {
 		},
 		Servers: []hubconfig.Server{
 			{
-				Name: "a", Command: "a", AllowTools: []string{}, DenyTools: []string{"rm*"}, PathPolicy: "off", PathArgs: []string{"blob", "/a/0~1b"}, FileServer: true,
+				Name: "a", Command: "a", AllowTools: []string{}, DenyTools: []string{"rm*"}, PathPolicy: "off", PathArgs: []string{"blob", "/a/0~1b"}, FileServer: true, ParseJSONText: true,
 				Concurrency: 4, Restart: hubconfig.Restart{Policy: "on-failure", Initial: 90 * time.Second, Max: 90 * time.Second},
 				Cache: &hubconfig.Cache{
 					Keep: hubconfig.Keep{TTL: time.Second, MaxEntries: 1000}, Private: true,

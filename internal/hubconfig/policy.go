@@ -34,6 +34,12 @@ func (p *Policy) Timeout(server string, asked time.Duration) time.Duration {
 	return min(asked, p.Most)
 }
 
+// ParsesText reports whether a text that a tool of the server answers with is given as the value that
+// it is the JSON of.
+func (p *Policy) ParsesText(server string) bool {
+	return slices.ContainsFunc(p.Config.Servers, func(s Server) bool { return s.Name == server && s.ParseJSONText })
+}
+
 // tokenPrefix is what the name of a caller begins with who has shown a token.
 const tokenPrefix = "token:"
 

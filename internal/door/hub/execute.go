@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -37,13 +38,27 @@ func decode(r *http.Request) (order, error) {
 	}
 	limits := jsonx.Limits{Bytes: maxBody + 1, Values: maxBody}
 	if err := jsonx.Check(body, limits); err != nil {
-		return order{}, httpedge.NotStrict(err)
+		return order{}, misread(body, err)
 	}
 	members, err := jsonx.Object(body, limits)
 	if err != nil {
 		return order{}, invalid("the body is no object")
 	}
 	return read(members)
+}
+
+// misread says why a body is not taken. Numbers that JSON lacks, which programs write all the same,
+// are no less wrong than other values that are not allowed.
+func misread(body []byte, err error) error {
+	if at := new(jsonx.SyntaxError); errors.As(err, &at) {
+		rest := bytes.TrimPrefix(body[min(at.Offset, len(body)):], []byte("-"))
+		for _, word := range []string{"NaN", "Infinity"} {
+			if bytes.HasPrefix(rest, []byte(word)) {
+				return invalid(word + " is no number of JSON")
+			}
+		}
+	}
+	return httpedge.NotStrict(err)
 }
 
 func read(members map[string]json.RawMessage) (o order, err error) {
@@ -113,6 +128,9 @@ func (d *door) execute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d.Metrics.count(o.tool, a.status, time.Since(began))
+	if a.isText && d.ParsesText(c.Tool) {
+		a.parse()
+	}
 	a.write(w, time.Since(began))
 	return nil
 }
@@ -128,6 +146,7 @@ func isRequest(id durward.ToolID) bool {
 type answer struct {
 	status string
 	output json.RawMessage // nil is null
+	isText bool            // the output is the text of the only block
 	err    string          // of a failure
 	code   *int64          // of an error of the server's protocol
 	cached bool            // it is that of an equal order
@@ -192,7 +211,7 @@ func answerOf(result durward.Result) answer {
 		}
 	}
 	if !structured {
-		a.output = outputOf(blocks)
+		a.output, a.isText = outputOf(blocks)
 	}
 	if result.Failed {
 		a.status, a.err = failure, joined(blocks)
@@ -200,15 +219,23 @@ func answerOf(result durward.Result) answer {
 	return a
 }
 
+// parse puts the value that a text is the JSON of in the place of the text. Any other text stays.
+func (a *answer) parse() {
+	text, _ := jsonx.Text(a.output)
+	if jsonx.Check([]byte(text), jsonx.Limits{Bytes: int64(len(text)) + 1, Values: len(text) + 1}) == nil {
+		a.output = bytes.TrimSpace([]byte(text))
+	}
+}
+
 // outputOf gives the text of one block of text, all blocks where there are several, and nil
 // where there is none.
-func outputOf(blocks []json.RawMessage) json.RawMessage {
+func outputOf(blocks []json.RawMessage) (output json.RawMessage, isText bool) {
 	switch len(blocks) {
 	case 0:
-		return nil
+		return nil, false
 	case 1:
 		if text, ok := textOf(blocks[0]); ok {
-			return text
+			return text, true
 		}
 	}
 	list := []byte{'['}
@@ -218,7 +245,7 @@ func outputOf(blocks []json.RawMessage) json.RawMessage {
 		}
 		list = append(list, block...)
 	}
-	return append(list, ']')
+	return append(list, ']'), false
 }
 
 // textOf gives the text of a block of text, as it stands in it.

@@ -72,7 +72,10 @@ type Options struct {
 	Operates func(durward.Caller) bool
 	// Timeout gives what a call of a tool gets that asks for so much; zero asks for nothing.
 	Timeout func(tool durward.ToolID, asked time.Duration) time.Duration
-	Metrics *Metrics
+	// ParsesText reports whether a text that is all that a tool answers is given as the value that
+	// it is the JSON of.
+	ParsesText func(tool durward.ToolID) bool
+	Metrics    *Metrics
 	// MCP is the surface for clients of MCP, at /mcp.
 	MCP http.Handler
 	// Missing says that there is no configuration, and is empty otherwise.
@@ -89,7 +92,7 @@ type door struct {
 
 // New makes the handler of a hub. It is to be served at the root of a server.
 func New(o Options) (http.Handler, error) {
-	if o.Runtime == nil || o.Tools == nil || o.Servers == nil || o.Restart == nil || o.Stderr == nil || o.Timeout == nil || o.Metrics == nil || o.MCP == nil || o.Operates == nil {
+	if o.Runtime == nil || o.Tools == nil || o.Servers == nil || o.Restart == nil || o.Stderr == nil || o.Timeout == nil || o.ParsesText == nil || o.Metrics == nil || o.MCP == nil || o.Operates == nil {
 		return nil, errors.New("hub: a part is missing")
 	}
 	if o.Logger == nil {

@@ -67,7 +67,8 @@ func open(t *testing.T, change ...func(*hub.Options)) *bench {
 			}
 			return asked
 		},
-		Metrics: hub.NewMetrics(func(tool string) bool { return tool == "read" }, runtime.Load),
+		ParsesText: func(tool durward.ToolID) bool { return tool == "parsed" },
+		Metrics:    hub.NewMetrics(func(tool string) bool { return tool == "read" }, runtime.Load),
 	}
 	for _, f := range change {
 		f(&o)
@@ -101,7 +102,7 @@ func decide(c durward.Call, _ durward.Tool) durward.Decision {
 type source struct{ *bench }
 
 func (s source) Find(_ context.Context, id durward.ToolID) (durward.Tool, error) {
-	if id != "read" {
+	if id != "read" && id != "parsed" {
 		return durward.Tool{}, &durward.Error{Reason: durward.ToolNotFound}
 	}
 	return durward.Tool{ID: id, Engine: "script"}, nil
@@ -212,6 +213,29 @@ func TestKeptResults(t *testing.T) {
 	}
 }
 
+// Where a server's texts are to be parsed, one that is JSON is given as its value, to the byte, and
+// any other as it is.
+func TestTextsThatAreParsed(t *testing.T) {
+	b := open(t)
+	for text, want := range map[string]string{
+		` {\"n\":12345678901234567890,\"z\":1.0}\n`: `{"n":12345678901234567890,"z":1.0}`,
+		`7`:                 `7`,
+		`seven`:             `"seven"`,
+		`{\"a\":1} tail`:    `"{\"a\":1} tail"`,
+		`{\"a\":1,\"a\":2}`: `"{\"a\":1,\"a\":2}"`,
+		``:                  `""`,
+	} {
+		for tool, want := range map[string]string{"parsed": want, "read": `"` + text + `"`} {
+			b.OnRun = func(context.Context, durward.Call) (durward.Result, error) {
+				return durward.Result{Output: json.RawMessage(`{"content":[{"type":"text","text":"` + text + `"}]}`)}, nil
+			}
+			if got := b.executed(`{"tool_name":"` + tool + `"}`); got != `{"status":"success","output":`+want+`,"error":null}` {
+				t.Errorf("%s: %s", tool, got)
+			}
+		}
+	}
+}
+
 // What happens once the server was asked is an answer with status 200.
 func TestFailuresOfServers(t *testing.T) {
 	b := open(t)
@@ -251,7 +275,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"POST", "/execute", `{"tool_name":`, "", 400, "bad_json"},
 		{"POST", "/execute", `{"tool_name":"read","tool_name":"read"}`, "", 400, "bad_json"},
-		{"POST", "/execute", `{"tool_name":"read","timeout":NaN}`, "", 400, "bad_json"},
+		{"POST", "/execute", `{"tool_name":"read","timeout":NaN}`, "", 422, "validation"},
+		{"POST", "/execute", `{"tool_name":"read","timeout":-Infinity}`, "", 422, "validation"},
+		{"POST", "/execute", `{"tool_name":"read","arguments":{"a":[Infinity]}}`, "", 422, "validation"},
+		{"POST", "/execute", `{"tool_name":"read","timeout":nan}`, "", 400, "bad_json"},
 		{"POST", "/execute", `[]`, "", 422, "validation"},
 		{"POST", "/execute", `{}`, "", 422, "validation"},
 		{"POST", "/execute", `{"tool_name":5}`, "", 422, "validation"},
