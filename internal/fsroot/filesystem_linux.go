@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/durward/durward"
 	"golang.org/x/sys/unix"
 )
 
@@ -98,19 +97,6 @@ func filesystemOf(fd int) (filesystem, error) {
 func IsInterface(fd int) (bool, error) {
 	kind, err := filesystemOf(fd)
 	return kind == special, err
-}
-
-// judgeMount asks the table of the rules about a file that the kernel's word lets pass. What
-// the table does not tell is not let pass.
-func judgeMount(fd int, rules Rules) error {
-	if rules.Mounts == nil || rules.AllowNetworkFS {
-		return nil
-	}
-	m, err := rules.Mounts.under(fd)
-	if err != nil {
-		return refusal(durward.NetworkFS)
-	}
-	return judgeKind(m.class(), rules)
 }
 
 func classOf(magic uint32, mounted func() (mount, error)) filesystem {

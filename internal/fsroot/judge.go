@@ -71,14 +71,14 @@ func judgeDir(fd int, rules Rules) error {
 // judgeFilesystem judges the file system that an opened file or directory is on. A
 // mount below the root is judged by what it is, not by what the root is.
 func judgeFilesystem(fd int, rules Rules) error {
-	kind, err := filesystemOf(fd)
+	k, err := kindsOf(fd, rules)
 	if err != nil {
 		return err
 	}
-	if err := judgeKind(kind, rules); err != nil {
+	if err := judgeKind(k.kernel, rules); err != nil {
 		return err
 	}
-	return judgeMount(fd, rules)
+	return judgeKind(k.table, rules)
 }
 
 func judgeKind(kind filesystem, rules Rules) error {

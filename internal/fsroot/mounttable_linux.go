@@ -23,6 +23,8 @@ type MountTable struct {
 	list []mount // guarded by mu; in the order of the table
 	read uint64  // guarded by mu; the version that list is of
 	text bool    // list is all there is
+
+	known map[uint64]kinds // guarded by mu; of mounts, by the number that no other one gets
 }
 
 // MountsIn gives the table that is written in a text, in the form of the kernel's mountinfo.
@@ -78,17 +80,18 @@ func (m *MountTable) points(which func(mount) bool) ([]string, error) {
 
 // under finds the mount that an open file is on: by its number, or where the kernel gives
 // none that is in the table, by its path.
-func (m *MountTable) under(fd int) (mount, error) {
+func (m *MountTable) under(fd int) (found mount, byNumber bool, err error) {
 	if id, ok := mountNumber(fd); ok && !m.text {
 		if found, err := m.numbered(id); err != errNoMount {
-			return found, err
+			return found, err == nil, err
 		}
 	}
 	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	if err != nil {
-		return mount{}, err
+		return mount{}, false, err
 	}
-	return m.at(path)
+	found, err = m.at(path)
+	return found, false, err
 }
 
 func (m *MountTable) numbered(id string) (mount, error) {
@@ -132,7 +135,7 @@ func (m *MountTable) Close() {
 	if m.file != nil {
 		m.file.Close()
 	}
-	m.file, m.shut = nil, true
+	m.file, m.shut, m.known = nil, true, nil
 }
 
 // version needs mu.

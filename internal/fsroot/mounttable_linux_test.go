@@ -77,12 +77,42 @@ func TestMountsAreCounted(t *testing.T) {
 		}
 		defer unix.Close(above)
 		for fd, want := range map[int]string{below: "tmpfs", above: "ramfs"} {
-			if got, err := m.under(fd); got.fstype != want || err != nil {
+			if got, _, err := m.under(fd); got.fstype != want || err != nil {
 				t.Errorf("what was opened on %s is on %q, %v", want, got.fstype, err)
 			}
 		}
+		everyMountIsJudged(t, &m, point)
 	}()
 	<-done
+}
+
+// everyMountIsJudged has file systems take each other's place, and so each other's number in the
+// table, and looks for one that is taken for the one before.
+func everyMountIsJudged(t *testing.T, m *MountTable, point string) {
+	for i := range 4 {
+		fstype, want := "tmpfs", kinds{table: local, kernel: local, both: true}
+		if i%2 == 1 {
+			fstype, want.kernel = "proc", special
+		}
+		if err := unix.Mount("none", point, fstype, 0, ""); err != nil {
+			t.Error(err)
+			return
+		}
+		fd, err := unix.Open(point, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for range 2 {
+			if got, err := m.kindsOf(fd, lastingNumber(fd), true); got != want || err != nil {
+				t.Errorf("%s is %+v, %v", fstype, got, err)
+			}
+		}
+		unix.Close(fd)
+		if err := unix.Unmount(point, 0); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestMountTableAtItsEnds(t *testing.T) {
@@ -116,7 +146,7 @@ func TestMountNumbers(t *testing.T) {
 		defer f.Close()
 		want, err := findMount(int(f.Fd()))
 		must(t, err)
-		if got, err := m.under(int(f.Fd())); got.id != want.id || got.fstype != want.fstype || err != nil {
+		if got, _, err := m.under(int(f.Fd())); got.id != want.id || got.fstype != want.fstype || err != nil {
 			t.Errorf("%s is on %+v, %v; its descriptor says %+v", path, got, err, want)
 		}
 		if id, ok := mountNumber(int(f.Fd())); ok && id != want.id {

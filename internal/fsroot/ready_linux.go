@@ -46,14 +46,14 @@ func peekReady(root int, name string, l links, mounts *MountTable) error {
 	}
 	defer unix.Close(fd)
 	var x unix.Statx_t
-	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &x); err != nil {
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MNT_ID_UNIQUE, &x); err != nil {
 		return err
 	}
 	if x.Mode&unix.S_IFMT != unix.S_IFREG {
 		return refusal(durward.NotRegularFile)
 	}
-	m, err := mounts.under(fd)
-	if err == nil && m.class() != local {
+	k, err := mounts.kindsOf(fd, lastingIn(&x), false)
+	if err == nil && k.table != local {
 		err = refusal(durward.NetworkFS)
 	}
 	return err
