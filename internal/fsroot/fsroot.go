@@ -45,6 +45,9 @@ type Rules struct {
 	DenyHardLinks bool
 	// MaxBytes refuses a file that is larger. Zero means that any size is good.
 	MaxBytes int64
+	// Seen is what was seen at the name a moment before, if anything was: a file is opened
+	// without a look at it then, though judged once it is open. It counts for ReadyFile.
+	Seen Look
 	// Admit, unless nil, is asked about each place that an operation has come to, and its
 	// error ends the operation with that reason. Where something is to be made it is asked
 	// before anything is, and once more before the file gets its name.
@@ -57,6 +60,14 @@ func (r Rules) admit(p Place) error {
 		return nil
 	}
 	return r.Admit(p)
+}
+
+// A Look is what tells a regular file from all others, as it was seen by a descriptor that can
+// do nothing else. The zero value saw none.
+type Look struct {
+	Device, Inode uint64
+	// Mount is the number of its mount that comes to no other mount.
+	Mount uint64
 }
 
 // A Place is where an operation has come to.

@@ -20,8 +20,10 @@ type Openat2 func(dir int, name string, how unix.OpenHow) (int, error)
 // false, OpenFile is to say what there is.
 func (r *Root) ReadyFile(name string, rules Rules, mounts *MountTable, open Openat2) (f *File, ok bool) {
 	fd, err := r.lead(name, links(rules.NoLinks), func(root int, name string, l links) (int, error) {
-		if err := peekReady(root, name, l, mounts); err != nil {
-			return -1, err
+		if !rules.Seen.ready(mounts) {
+			if err := peekReady(root, name, l, mounts); err != nil {
+				return -1, err
+			}
 		}
 		return open(root, name, howTo(readFlags&^unix.O_NONBLOCK, l, resolveCached))
 	})
@@ -29,11 +31,30 @@ func (r *Root) ReadyFile(name string, rules Rules, mounts *MountTable, open Open
 		return nil, false
 	}
 	info, err := judgeFile(fd, rules)
-	if err != nil {
+	if err != nil || !rules.Seen.isOf(info) {
 		unix.Close(fd)
 		return nil, false
 	}
 	return &File{File: os.NewFile(uintptr(fd), name), Info: info}, true
+}
+
+// Seen is what statx(2) saw of a regular file, asked for SeenMask and the type.
+func Seen(x *unix.Statx_t) Look {
+	return Look{Device: unix.Mkdev(x.Dev_major, x.Dev_minor), Inode: x.Ino, Mount: lastingIn(x)}
+}
+
+// SeenMask is what [Seen] has to be told.
+const SeenMask = unix.STATX_INO | unix.STATX_MNT_ID_UNIQUE
+
+// ready reports whether a file was seen that is known to be on storage of this machine.
+func (l Look) ready(mounts *MountTable) bool {
+	k, known := mounts.knownAs(l.Mount)
+	return known && k.table == local
+}
+
+// isOf reports whether a file is the one that was seen, if any was.
+func (l Look) isOf(info Info) bool {
+	return l == Look{} || l.Device == info.Device && l.Inode == info.Inode
 }
 
 // peekReady refuses what is no regular file, and what is not on storage of this machine. It

@@ -78,3 +78,34 @@ func TestReadyFile(t *testing.T) {
 		f.Close()
 	}
 }
+
+// A file that was seen before is opened as any other, and one that is not the one that was seen
+// is left to OpenFile.
+func TestReadyFileThatWasSeen(t *testing.T) {
+	tr := newTree(t)
+	r := open(t, tr.root, systemOpener())
+	openat2 := func(dir int, name string, how unix.OpenHow) (int, error) { return unix.Openat2(dir, name, &how) }
+	var mounts MountTable
+	defer mounts.Close()
+	see := func(path string) Look {
+		var x unix.Statx_t
+		must(t, unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, SeenMask|unix.STATX_TYPE, &x))
+		return Seen(&x)
+	}
+	must(t, os.WriteFile(tr.root+"/other", []byte("other"), 0o600))
+	seen := see(tr.root + "/a.txt")
+	for range 2 { // its mount is known then
+		f, ok := r.ReadyFile("a.txt", Rules{Seen: seen}, &mounts, openat2)
+		for tries := 0; !ok && tries < 1000; tries++ { // others rename something
+			f, ok = r.ReadyFile("a.txt", Rules{Seen: seen}, &mounts, openat2)
+		}
+		if !ok || f.Info.Inode != seen.Inode || f.Info.Device != seen.Device {
+			t.Fatalf("%+v was seen, and %t, %+v is opened", seen, ok, f)
+		}
+		must(t, f.Close())
+		if f, ok := r.ReadyFile("other", Rules{Seen: seen}, &mounts, openat2); ok {
+			t.Error("another file than was seen is opened")
+			f.Close()
+		}
+	}
+}

@@ -44,6 +44,7 @@ type end struct {
 	dotted  bool        // what is missing is followed by ".."
 	mode    fs.FileMode // the type of what is there, before what is missing
 	links   uint64      // of a file
+	seen    fsroot.Look // of a regular file, where it is known
 }
 
 func (e end) isDir() bool  { return e.missing == 0 && e.mode.IsDir() }

@@ -28,7 +28,9 @@ func (g *Guard) OpenFile(ctx context.Context, files Files, path string) (*fsroot
 		if !p.isFile() {
 			return nil, refused(durward.NotRegularFile, op, path, "name a regular file")
 		}
-		f, err := files.OpenFile(ctx, p.root, p.name, g.o.Rules)
+		rules := g.o.Rules
+		rules.Seen = p.seen
+		f, err := files.OpenFile(ctx, p.root, p.name, rules)
 		if err != nil {
 			return nil, came(op, path, err)
 		}

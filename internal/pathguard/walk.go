@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/durward/durward/internal/fsroot"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,6 +27,7 @@ type walk struct {
 	leaf      string
 	leafType  fs.FileMode
 	leafLinks uint64
+	leafSeen  fsroot.Look // of a regular file, where one question told all of it
 }
 
 func newWalk(l lastLink) *walk { return &walk{links: maxLinks, last: l} }
@@ -177,7 +179,7 @@ func (w *walk) end() end {
 	names := slices.Clone(w.names)
 	if w.leaf != "" {
 		names = append(names, w.leaf)
-		e.mode, e.links = w.leafType, w.leafLinks
+		e.mode, e.links, e.seen = w.leafType, w.leafLinks, w.leafSeen
 	}
 	for _, name := range slices.Backward(w.rest) {
 		if name == ".." {

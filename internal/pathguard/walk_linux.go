@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/durward/durward/internal/fsroot"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,7 +55,7 @@ func (w *walk) jump(path string, resolve uint64, look int) bool {
 		return false
 	}
 	var x unix.Statx_t
-	if unix.Statx(fd, "", unix.AT_EMPTY_PATH|look, unix.STATX_TYPE|unix.STATX_NLINK, &x) != nil {
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH|look, unix.STATX_TYPE|unix.STATX_NLINK|fsroot.SeenMask, &x) != nil {
 		unix.Close(fd)
 		return false
 	}
@@ -73,6 +74,9 @@ func (w *walk) arrive(path string, x unix.Statx_t) {
 		last := len(names) - 1
 		w.leaf, w.leafType, w.leafLinks = names[last], typeOf(uint32(x.Mode)), uint64(x.Nlink)
 		names = names[:last]
+		if w.leafType.IsRegular() {
+			w.leafSeen = fsroot.Seen(&x)
+		}
 	}
 	w.names = names
 }
