@@ -40,7 +40,7 @@ func (g *gate) enter(ctx context.Context, t durward.Tool, most time.Duration) er
 		return waitError(ctx)
 	}
 	w, err := g.join(t)
-	if err != nil {
+	if w == nil || err != nil {
 		return err
 	}
 	wait, cancel := within(ctx, most)
@@ -75,17 +75,30 @@ func (g *gate) late(ctx context.Context, by scope, most time.Duration) error {
 	return by.refusal(durward.QueueTimeout, "the call waited for a slot until its time for that was up")
 }
 
+// join gives who has to wait, or nil where the slot is there: those who wait already can have
+// none.
 func (g *gate) join(t durward.Tool) (*waiter, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.take(t.ID, t.Concurrent) {
+		return nil, nil
+	}
 	w := &waiter{tool: t.ID, limit: t.Concurrent, admitted: make(chan struct{})}
-	g.waiting = append(g.waiting, w)
-	g.admit()
-	if len(g.waiting) > g.queue {
-		g.waiting = g.waiting[:len(g.waiting)-1]
+	if len(g.waiting) >= g.queue {
 		return nil, g.scope(w).refusal(durward.QueueFull, fmt.Sprintf("%d calls run and %d wait", g.running, len(g.waiting)))
 	}
+	g.waiting = append(g.waiting, w)
 	return w, nil
+}
+
+// take takes a slot for a tool, if it may have one. The caller holds mu.
+func (g *gate) take(tool durward.ToolID, limit int) bool {
+	if g.running >= g.slots || (limit > 0 && g.perTool[tool] >= limit) {
+		return false
+	}
+	g.running++
+	g.perTool[tool]++
+	return true
 }
 
 // A scope is the limit that a call waits for: that of its tool, or that of all.
@@ -112,11 +125,9 @@ func (s scope) refusal(reason durward.Reason, why string) error {
 // admit gives free slots to the first waiters that may have one.
 func (g *gate) admit() {
 	g.waiting = slices.DeleteFunc(g.waiting, func(w *waiter) bool {
-		if g.running >= g.slots || (w.limit > 0 && g.perTool[w.tool] >= w.limit) {
+		if !g.take(w.tool, w.limit) {
 			return false
 		}
-		g.running++
-		g.perTool[w.tool]++
 		close(w.admitted)
 		return true
 	})

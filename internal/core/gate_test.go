@@ -22,6 +22,9 @@ type visit struct {
 }
 
 func (v *visit) inside() bool {
+	if v.waiter == nil { // it did not have to wait
+		return v.err == nil
+	}
 	select {
 	case <-v.admitted:
 		return true

@@ -28,9 +28,9 @@ type job struct {
 }
 
 func (r *Runtime) newJob(ctx context.Context, c durward.Call) *job {
-	ctx, cancel := withLazyCancel(ctx)
+	lazy := &lazyContext{Context: ctx}
 	c.Server = "" // until the tool is found
-	return &job{runtime: r, ctx: ctx, cancel: cancel, call: stamp(c), began: time.Now()}
+	return &job{runtime: r, ctx: lazy, cancel: lazy.stop, call: stamp(c), began: time.Now()}
 }
 
 // begin takes a call as far as the recorded intent. An error has been recorded.
@@ -181,6 +181,9 @@ func (j *job) refusal(err error) durward.Decision {
 // the call waits for spends the same one.
 func (j *job) expire(deadline time.Time) {
 	if before, ok := j.ctx.Deadline(); deadline.IsZero() || ok && !deadline.Before(before) {
+		return
+	}
+	if lazy, ok := j.ctx.(*lazyContext); ok && lazy.expire(deadline) {
 		return
 	}
 	ctx, cancel := context.WithDeadline(j.ctx, deadline)
