@@ -5,6 +5,7 @@ GO       := scripts/go
 TOOL     := $(GO) tool -modfile=tools/go.mod
 VERSION   = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BIN      ?= bin
+DIST     ?= dist
 FUZZTIME ?= 20m
 FUZZ     ?= .
 
@@ -22,11 +23,15 @@ UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./
 tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xargs -r dirname | sort -u)
 
 .NOTPARALLEL:
-.PHONY: build test need lint cross unit vectors abuse e2e fuzz-short unprivileged bench fuzz help
+.PHONY: build release test need lint cross unit vectors abuse e2e fuzz-short unprivileged bench fuzz help
 
 build: ## bin/durward, one static program, and what deploy/Dockerfile wants beside it
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $(BIN)/durward ./cmd/durward
 	@scripts/roots $(BIN)/ca-certificates.crt
+
+release: ## all that is given out of a version, in $(DIST): make release VERSION=0.4.0 RELEASE_KEY=minisign.key
+	@$(GO) run ./internal/release/makerelease -out '$(DIST)' -version '$(if $(filter command environment,$(firstword $(origin VERSION))),$(VERSION))' \
+		$(if $(TARGETS),-targets '$(TARGETS)') -key '$(RELEASE_KEY)' -password-file '$(RELEASE_KEY_PASSWORD_FILE)' -public-key '$(RELEASE_PUBLIC_KEY)'
 
 test: need lint cross unit vectors abuse e2e fuzz-short unprivileged ## everything that must hold
 

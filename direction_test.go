@@ -27,7 +27,7 @@ var rooms = []struct {
 	names []string
 	may   []string
 }{
-	{[]string{"cmd/*"}, []string{"internal/cli"}},
+	{[]string{"cmd/*", "internal/release/makerelease"}, []string{"internal/cli"}},
 	{[]string{"internal/cli"}, append([]string{"site", "execserver", "execserver/protocol", "worker", "worker/firecrawl", "internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
 	{[]string{"worker/firecrawl"}, append([]string{"worker"}, leaves...)},
 	{[]string{"worker"}, leaves},

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+)
+
+// rpmArch is what rpm calls a processor.
+var rpmArch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
+
+// rpm packs files for rpm, by tar2rpm. Folders that other packages have, too, are not in it.
+func rpm(ctx context.Context, s source, t target, p packaged) ([]byte, error) {
+	files := append(slices.Clone(p.files), file{name: "usr/share/doc/durward", folder: true})
+	for i := range files {
+		if files[i].name == zshCompletion {
+			files[i].name = zshCompletionOfRPM
+		}
+	}
+	text, err := tarOf(files, s.time, "")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "go", "tool", "-modfile=tools/go.mod", "tar2rpm",
+		"-name", "durward", "-version", packageVersion(s.version), "-release", "1", "-arch", rpmArch[t.arch],
+		"-build_time", fmt.Sprint(s.time.Unix()), "-summary", summary, "-description", description,
+		"-licence", "Apache-2.0", "-packager", maintainer, "-url", homepage,
+		"-prefixes", "/usr", // without one it writes an empty one
+		"-postin", p.script("postinst"), "-preun", p.script("prerm"), "-postun", p.script("postrm"),
+		"-file", "-", "-")
+	cmd.Stdin = bytes.NewReader(text)
+	return output(cmd)
+}
