@@ -17,7 +17,7 @@ var leaves = []string{
 	"internal/audit", "internal/chunks", "internal/clientconfig", "internal/config", "internal/content", "internal/credential", "internal/dirlock", "internal/domain", "internal/droplog",
 	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/hubconfig", "internal/hubedit", "internal/hubpin", "internal/jsonrpc", "internal/jsonx",
 	"internal/machine", "internal/mcppolicy", "internal/mcpserve", "internal/mcpspec", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext",
-	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/toolsearch", "internal/wsedge",
+	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/toolsearch", "internal/trust", "internal/wsedge",
 }
 
 // rooms says which rooms the code of a room may import, outermost room first. Every

@@ -163,6 +163,10 @@ const (
 	ConfigInvalid Reason = "config_invalid"
 	// DomainNotLoaded is of a gateway whose manifest, policies or schemas have mistakes.
 	DomainNotLoaded Reason = "domain_not_loaded"
+	// NotTrusted is of a file of a project that is not what somebody trusted.
+	NotTrusted Reason = "not_trusted"
+	// TrustUnavailable is of a list of trusted files that cannot be read or written.
+	TrustUnavailable Reason = "trust_unavailable"
 )
 
 // Workers.
@@ -329,6 +333,8 @@ var reasonTable = []reasonRow{
 
 	{ConfigInvalid, Invalid, "DWD-CONFIG-001", "the configuration is invalid"},
 	{DomainNotLoaded, Internal, "DWD-CONFIG-002", "the domain package could not be loaded"},
+	{NotTrusted, Conflict, "DWD-CONFIG-003", "the file is not trusted as it is"},
+	{TrustUnavailable, Unavailable, "DWD-CONFIG-004", "the list of trusted files cannot be used"},
 
 	{WorkerUnreachable, Upstream, "DWD-WORKER-001", "the worker could not be reached"},
 	{NonStandardReply, Upstream, "DWD-WORKER-002", "the worker did not answer with an envelope"},

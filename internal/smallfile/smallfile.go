@@ -17,24 +17,42 @@ import (
 // Read reads a regular file of at most so many bytes. judge, if set, looks at what was
 // opened first. No error names the file, which the caller does.
 func Read(file string, most int64, judge func(fs.FileInfo) error) ([]byte, error) {
-	// Nothing is waited for: not for the other end of a pipe that has the name.
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := Open(file)
 	if err != nil {
-		return nil, Bare(err)
+		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, Bare(err)
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
-	}
 	if judge != nil {
 		if err := judge(info); err != nil {
 			return nil, err
 		}
 	}
+	return Text(f, most)
+}
+
+// Open opens a regular file to be read, which the caller closes. Nothing is waited for: not
+// for the other end of a pipe that has the name. No error names the file.
+func Open(file string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, Bare(err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		err = Bare(err)
+	case !info.Mode().IsRegular():
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// Text gives what an open file holds, which is at most so many bytes.
+func Text(f io.Reader, most int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(text)) > most {
 		err = fmt.Errorf("it is over %d bytes", most)
