@@ -49,9 +49,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// What the zero value of an option means.
 const (
-	defaultMaxBytes = 10_000_000
-	defaultKeep     = 10
+	DefaultMaxBytes = 10_000_000
+	DefaultKeep     = 10
 )
 
 // Leave says what is not to be in any record.
@@ -121,13 +122,13 @@ func Open(dir string, options Options) (*Log, error) {
 
 func newLog(o Options) *Log {
 	if o.MaxBytes <= 0 {
-		o.MaxBytes = defaultMaxBytes
+		o.MaxBytes = DefaultMaxBytes
 	}
 	if o.File != "" {
 		o.File = filepath.Clean(o.File)
 	}
 	if o.Keep == 0 {
-		o.Keep = defaultKeep
+		o.Keep = DefaultKeep
 	}
 	if o.Now == nil {
 		o.Now = time.Now

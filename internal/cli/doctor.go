@@ -220,6 +220,9 @@ func (p *program) checkConfig() checkData {
 	if len(read) > 0 {
 		gives = safetext.Line(strings.Join(read, ", "))
 	}
+	if why := p.configured.untrusted; why != nil && err == nil {
+		return warned("config", gives+"; "+why.Error(), "read it, and then durward trust add "+projectConfig)
+	}
 	return firstMistake(check("config", gives, err))
 }
 

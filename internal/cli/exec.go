@@ -109,7 +109,9 @@ func (x *execution) run(ctx context.Context) error {
 	if err := x.prepare(); err != nil {
 		return err
 	}
-	if _, _, err := x.settings(); err != nil {
+	_, _, err := x.settings()
+	x.noteProject()
+	if err != nil {
 		return err
 	}
 	if x.dryRun {

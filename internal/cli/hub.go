@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +47,7 @@ func (p *program) hubCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hub [FLAG…]",
 		Short: "start MCP servers, and offer the tools of all of them behind one address",
-		Long: `Starts the servers of a configuration (MCP_CONFIG_PATH, default config/mcp_servers.json; --config), keeps them running, and serves clients of MCP at
+		Long: `Starts the servers of a configuration (MCP_CONFIG_PATH or --config; default: config/mcp_servers.json, once durward trust add has trusted it), keeps them running, and serves clients of MCP at
 /mcp, or with --stdio on standard input and output, and others by GET /tools, POST /execute, GET /health, /ready and /metrics, and POST /servers/NAME/restart. Arguments that name files have to name
 them in the sandbox directory (SANDBOX_DIRECTORY, default /workspace). PORT, HOST, LOG_LEVEL, DEFAULT_TIMEOUT, MAX_TIMEOUT,
 MAX_CONCURRENT_EXECUTIONS and MAX_OUTPUT_BYTES are read, too; flags win. SIGTERM lets calls end within 5 s and then ends the
@@ -82,14 +80,11 @@ func (x *hubServing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.sandbox, err = s.openSandbox(x.dir); err != nil {
-		return err
-	}
-	c, err := mcpservers.Load(mcpservers.Place{File: absolute(s.file, x.dir), Sandbox: s.sandbox, Home: x.home(), Environ: x.env})
+	e, err := x.load(s, true)
 	if err != nil {
 		return err
 	}
-	tokens, err := hubTokens(x.env["GATEWAY_TOKEN_FILE"], c.Tokens)
+	tokens, err := hubTokens(x.env["GATEWAY_TOKEN_FILE"], e.config.Tokens)
 	if err != nil {
 		return err
 	}
@@ -97,7 +92,7 @@ func (x *hubServing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h := &hubServer{hubServing: x, settings: s, config: c, rules: rules, levels: make(chan string, 1)}
+	h := &hubServer{hubServing: x, settings: e.settings, config: e.config, rules: rules, levels: make(chan string, 1)}
 	var l net.Listener
 	if !x.stdio || s.portGiven {
 		l, err = httpedge.Listen(ctx, httpedge.Address{Host: s.host, Port: s.port, Authenticated: rules.Authenticate != nil, AllowRemote: x.allowRemote})
@@ -189,11 +184,8 @@ func (h *hubServer) assemble() (err error) {
 }
 
 func (h *hubServer) makePolicy() *hubconfig.Policy {
-	text, _ := os.ReadFile(h.config.File) // it is named in records, and was read before
-	sum := sha256.Sum256(text)
 	return &hubconfig.Policy{
-		Config: h.config, Default: h.settings.timeout, Most: h.settings.maxTimeout, OutputBytes: h.settings.outputBytes,
-		Hash: "sha256:" + hex.EncodeToString(sum[:]),
+		Config: h.config, Default: h.settings.timeout, Most: h.settings.maxTimeout, OutputBytes: h.settings.outputBytes, Hash: h.config.Hash,
 	}
 }
 

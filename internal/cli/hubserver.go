@@ -9,6 +9,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/source/mcpservers"
+	"github.com/durward/durward/internal/trust"
 )
 
 func (p *program) serverCommand() *cobra.Command {
@@ -39,6 +40,8 @@ type hubEstate struct {
 	*hubServing
 	settings hubSettings
 	config   *hubconfig.Config
+	// read is the file as it was read, if it could be.
+	read trust.File
 }
 
 // estate reads the configuration. The sandbox directory is made only where servers are started.
@@ -47,22 +50,34 @@ func (x *hubServing) estate(starts bool) (*hubEstate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if starts {
-		s.sandbox, err = s.openSandbox(x.dir)
-	} else {
-		s.sandbox = absolute(s.sandbox, x.dir)
+	return x.load(s, starts)
+}
+
+// load is estate by settings that are known. What nobody has chosen or trusted starts nothing.
+func (x *hubServing) load(s hubSettings, starts bool) (e *hubEstate, err error) {
+	e = &hubEstate{hubServing: x, settings: s}
+	var unread error
+	if e.read, unread = x.readServers(s); unread == nil && starts {
+		err = x.mayStart(s, e.read)
 	}
 	if err != nil {
 		return nil, err
 	}
-	e := &hubEstate{hubServing: x, settings: s}
-	e.config, err = mcpservers.Load(e.place())
+	if starts {
+		e.settings.sandbox, err = s.openSandbox(x.dir)
+	} else {
+		e.settings.sandbox = absolute(s.sandbox, x.dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.config, err = mcpservers.Parse(e.place(), e.read.Text, unread)
 	return e, err
 }
 
 // place is where the configuration is, as the hub itself reads it.
 func (e *hubEstate) place() mcpservers.Place {
-	return mcpservers.Place{File: absolute(e.settings.file, e.dir), Sandbox: e.settings.sandbox, Home: e.home(), Environ: e.env}
+	return mcpservers.Place{File: e.read.Path, Sandbox: e.settings.sandbox, Home: e.home(), Environ: e.env}
 }
 
 // server finds one by its name.

@@ -11,7 +11,6 @@ import (
 	"github.com/durward/durward/internal/config/edit"
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/hubedit"
-	"github.com/durward/durward/internal/smallfile"
 )
 
 // A serversChange is the configuration of a hub together with what is to become of its text.
@@ -28,7 +27,8 @@ func (x *hubServing) changeServers(dryRun, begins, starts bool) (*serversChange,
 		return nil, err
 	}
 	c := &serversChange{e, textChange{program: x.program, file: e.settings.file, dryRun: dryRun}}
-	c.was, err = smallfile.Read(e.place().File, config.MaxBytes, nil)
+	f, err := e.readServers(e.settings)
+	c.was = f.Text
 	if begins && errors.Is(err, fs.ErrNotExist) {
 		c.first, c.was, err = true, []byte(hubedit.Seed), nil
 	}

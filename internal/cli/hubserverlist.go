@@ -10,13 +10,17 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/safetext"
+	"github.com/durward/durward/internal/trust"
 )
 
 type serversData struct {
 	File  string          `json:"file"`
 	Shape hubconfig.Shape `json:"shape,omitempty"`
 	// Hub is the one that told of the servers, if one did.
-	Hub     string       `json:"hub,omitempty"`
+	Hub string `json:"hub,omitempty"`
+	// Trust is "trusted" where a hub goes by the file of this folder. It is empty for a file that
+	// somebody named.
+	Trust   trust.State  `json:"trust,omitempty"`
 	Servers []serverData `json:"servers"`
 }
 
@@ -72,7 +76,7 @@ func (x *hubServing) listServers(ctx context.Context, where string) error {
 	if err != nil {
 		return err
 	}
-	data := serversData{File: e.settings.file, Shape: e.config.Shape, Servers: []serverData{}}
+	data := serversData{File: e.settings.file, Shape: e.config.Shape, Trust: e.noteUntrusted(), Servers: []serverData{}}
 	health, err := h.health(ctx)
 	switch {
 	case err == nil:

@@ -18,6 +18,8 @@ import (
 // hubSettings are how a hub runs, as its variables and flags say it.
 type hubSettings struct {
 	host, file, sandbox string
+	// chosen is set where somebody named the file.
+	chosen              bool
 	port                int
 	portGiven           bool
 	level               slog.Level
@@ -29,8 +31,8 @@ type hubSettings struct {
 // settingsOf reads the variables, over which flags win.
 func (x *hubServing) settingsOf() (s hubSettings, err error) {
 	s = hubSettings{
-		host: cmp.Or(x.env["HOST"], "127.0.0.1"), file: cmp.Or(x.env["MCP_CONFIG_PATH"], "config/mcp_servers.json"),
-		sandbox: cmp.Or(x.env["SANDBOX_DIRECTORY"], "/workspace"),
+		host: cmp.Or(x.env["HOST"], "127.0.0.1"), file: cmp.Or(x.env["MCP_CONFIG_PATH"], projectServers),
+		chosen: x.env["MCP_CONFIG_PATH"] != "" || x.given("config"), sandbox: cmp.Or(x.env["SANDBOX_DIRECTORY"], "/workspace"),
 	}
 	for _, v := range []struct {
 		name, fallback string

@@ -36,6 +36,8 @@ type configLayer struct {
 	path string
 	// must is set where somebody named the file: then it is there or an error.
 	must bool
+	// project is set for the file of the working directory, which counts only while it is trusted.
+	project bool
 }
 
 // configLayers lists the files from the weakest to the strongest.
@@ -46,6 +48,7 @@ func (p *program) configLayers() []configLayer {
 			layers = append(layers, configLayer{path: filepath.Join(dir, "config.yaml")})
 		}
 	}
+	layers = append(layers, configLayer{path: projectConfig, project: true})
 	if p.configFile != "" {
 		layers = append(layers, configLayer{path: p.configFile, must: true})
 	}
@@ -79,7 +82,11 @@ type configuration struct {
 	settings
 	// read lists the files that were there.
 	read []string
-	err  error
+	// untrusted is set where the working directory has a file that does not count, and noted once
+	// that was said.
+	untrusted *whyUntrusted
+	noted     bool
+	err       error
 }
 
 // settings gives what all layers say; they are read once, because a pipe can be read
@@ -87,18 +94,17 @@ type configuration struct {
 // them and has reason ConfigInvalid. read lists the files that were there.
 func (p *program) settings() (s settings, read []string, err error) {
 	if p.configured == nil {
-		c := &configuration{}
-		c.settings, c.read, c.err = p.readSettings()
-		p.configured = c
+		p.configured = p.readSettings(p.configLayers())
 	}
 	return p.configured.settings, p.configured.read, p.configured.err
 }
 
-func (p *program) readSettings() (s settings, read []string, err error) {
-	r := &settingsReader{into: &s}
+func (p *program) readSettings(layers []configLayer) *configuration {
+	c := &configuration{}
+	r := &settingsReader{into: &c.settings}
 	var fixes []string
-	for _, layer := range p.configLayers() {
-		text, missing, err := p.readLayer(layer)
+	for _, layer := range layers {
+		text, missing, err := p.readLayer(c, layer)
 		if missing {
 			continue
 		}
@@ -109,25 +115,25 @@ func (p *program) readSettings() (s settings, read []string, err error) {
 			r.Include(config.Problems{{Where: durward.Position{File: layer.path}, Message: cause(err).Error()}})
 			continue
 		}
-		read = append(read, layer.path)
-		n, err := config.Parse(layer.path, text)
-		r.Include(err)
-		if n != nil && n.Kind != config.Null {
-			r.top(n)
-		}
+		c.read = append(c.read, layer.path)
+		r.document(layer.path, text)
 	}
 	problems := config.ProblemsOf(r.Err())
-	if len(problems) == 0 {
-		return s, read, nil
+	if len(problems) > 0 {
+		c.err = &durward.Error{
+			Reason: durward.ConfigInvalid, Op: "read configuration", Where: problems[0].Where, Err: problems,
+			Hint: cmp.Or(strings.Join(fixes, " && "), "mend what is named; docs/configuration.md lists all keys"),
+		}
 	}
-	return s, read, &durward.Error{
-		Reason: durward.ConfigInvalid, Op: "read configuration", Where: problems[0].Where, Err: problems,
-		Hint: cmp.Or(strings.Join(fixes, " && "), "mend what is named; docs/configuration.md lists all keys"),
-	}
+	return c
 }
 
 // readLayer reads one file. Only a file that nobody named may be missing.
-func (p *program) readLayer(layer configLayer) (text []byte, missing bool, err error) {
+func (p *program) readLayer(c *configuration, layer configLayer) (text []byte, missing bool, err error) {
+	if layer.project {
+		text, c.untrusted, err = p.readProject(absolute(layer.path, p.dir))
+		return text, text == nil && err == nil, err
+	}
 	if missing, err = nothingAt(layer.path); err != nil || missing && !layer.must {
 		return nil, missing, err
 	}
@@ -139,6 +145,16 @@ func (p *program) readLayer(layer configLayer) (text []byte, missing bool, err e
 type settingsReader struct {
 	config.Decoder
 	into *settings
+}
+
+// document reads one file over those before it.
+func (r *settingsReader) document(file string, text []byte) *config.Node {
+	n, err := config.Parse(file, text)
+	r.Include(err)
+	if n != nil && n.Kind != config.Null {
+		r.top(n)
+	}
+	return n
 }
 
 func (r *settingsReader) top(n *config.Node) {

@@ -51,6 +51,7 @@ func (p *program) open(policy core.Policy) (*house, error) {
 // What goes wrong aside from calls is told to logger, which may be nil.
 func (p *program) openLog(logger *slog.Logger, leave audit.Leave) (*audit.Log, error) {
 	settings, _, err := p.settings()
+	p.noteProject()
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,8 @@ type Config struct {
 	// servers then, and the defaults.
 	File    string
 	Missing bool
+	// Hash names the text in records. Who reads the file sets it.
+	Hash string
 	// Shape is the one that the file has; empty where it is missing.
 	Shape Shape
 	// Servers stand in the order of the file.

@@ -1,6 +1,8 @@
 package mcpservers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -25,8 +27,13 @@ type Place struct {
 // [config.ProblemsOf] gives them as a list.
 func Load(p Place) (*hubconfig.Config, error) {
 	text, err := smallfile.Read(p.File, config.MaxBytes, nil)
+	return Parse(p, text, err)
+}
+
+// Parse is Load for a file that was read already; err is what came of that.
+func Parse(p Place, text []byte, err error) (*hubconfig.Config, error) {
 	if errors.Is(err, fs.ErrNotExist) {
-		return hubconfig.None(p.File), nil
+		return named(hubconfig.None(p.File), nil), nil
 	}
 	var problems config.Problems
 	dir, wrong := filepath.Abs(filepath.Dir(p.File))
@@ -43,7 +50,14 @@ func Load(p Place) (*hubconfig.Config, error) {
 			addEnv(c, one)
 		}
 	}
-	return c, nil
+	return named(c, text), nil
+}
+
+// named gives a configuration the name that it has in records.
+func named(c *hubconfig.Config, text []byte) *hubconfig.Config {
+	sum := sha256.Sum256(text)
+	c.Hash = "sha256:" + hex.EncodeToString(sum[:])
+	return c
 }
 
 // addEnv reads the environment file of a server, which is not started without it.
