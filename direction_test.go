@@ -14,7 +14,7 @@ const module = "github.com/durward/durward"
 // leaves stand under every other room and import nothing but each other and the
 // vocabulary.
 var leaves = []string{
-	"internal/audit", "internal/chunks", "internal/clientconfig", "internal/config", "internal/content", "internal/credential", "internal/dirlock", "internal/domain", "internal/droplog",
+	"docs", "internal/audit", "internal/chunks", "internal/clientconfig", "internal/config", "internal/content", "internal/credential", "internal/dirlock", "internal/domain", "internal/droplog", "internal/errorpage",
 	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/hubconfig", "internal/hubedit", "internal/hubpin", "internal/jsonrpc", "internal/jsonx",
 	"internal/machine", "internal/mcppolicy", "internal/mcpserve", "internal/mcpspec", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext",
 	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/toolsearch", "internal/trust", "internal/wsedge",

@@ -107,9 +107,9 @@ func defaultFix(f failure) string {
 	case durward.FixState:
 		return "see what is missing with durward doctor"
 	case durward.FixRequest:
-		return "change the request as the code's page in docs/errors.md says"
+		return "change the request as " + helpFor(f.Code) + " says"
 	}
-	return "read the code's page in docs/errors.md"
+	return "do what " + helpFor(f.Code) + " says"
 }
 
 // more names the place to look next.
@@ -120,7 +120,7 @@ func more(f failure) string {
 	case f.Reason == durward.SandboxUnavailable:
 		return "durward doctor"
 	}
-	return "docs/errors.md, " + f.Code
+	return helpFor(f.Code)
 }
 
 func plural(n int, noun string) string {

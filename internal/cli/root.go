@@ -23,7 +23,7 @@ proves itself.
 
 What this machine can hold:            durward doctor
 All commands and their examples:       durward help
-What an error code means:              docs/errors.md
+What an error code means:              durward help CODE
 `
 
 // root gives the command tree.
@@ -58,7 +58,7 @@ func (p *program) root() *cobra.Command {
 		p.serveCommand(), p.gatewayCommand(), p.workerCommand(), p.hubCommand(), p.serverCommand(), p.importCommand(), p.toolsCommand(), p.trustCommand(), p.initCommand(), p.mcpCommand(), p.execServerCommand(), p.runCommand(), p.policyCommand(), p.cmdCommand(),
 		p.execCommand(), p.explainCommand(), p.auditCommand(), p.doctorCommand(), p.healthCommand(), p.egressProxyCommand(), p.egressCheckCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand(),
 	)
-	root.SetHelpCommand(helpCommand())
+	root.SetHelpCommand(p.helpCommand())
 	makeStrict(root)
 	return root
 }
@@ -138,47 +138,4 @@ func exactly(n int) cobra.PositionalArgs {
 
 func usageError(fix, format string, args ...any) error {
 	return &durward.Error{Reason: durward.BadUsage, Hint: fix, Err: fmt.Errorf(format, args...)}
-}
-
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "help [COMMAND…]", Short: "show the help of a command",
-		Example: "  durward help exec\n  durward help audit tail",
-		RunE: func(cmd *cobra.Command, words []string) error {
-			found, rest, err := cmd.Root().Find(words)
-			if err == nil {
-				err = unknownCommand(found, rest)
-			}
-			if err != nil {
-				return err
-			}
-			return found.Help()
-		},
-	}
-}
-
-// help shows a command, its examples first.
-func help(w io.Writer, cmd *cobra.Command) {
-	if cmd.Example != "" {
-		fmt.Fprintf(w, "Examples:\n%s\n\n", cmd.Example)
-	}
-	fmt.Fprintf(w, "%s: %s\n", cmd.CommandPath(), cmd.Short)
-	if cmd.Long != "" {
-		fmt.Fprintf(w, "\n%s\n", cmd.Long)
-	}
-	fmt.Fprintf(w, "\nUsage:\n  %s\n", cmd.UseLine())
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintln(w, "\nCommands:")
-	}
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
-		}
-	}
-	if cmd.HasAvailableLocalFlags() {
-		fmt.Fprintf(w, "\nFlags:\n%s", cmd.LocalFlags().FlagUsages())
-	}
-	if cmd.HasAvailableInheritedFlags() {
-		fmt.Fprintf(w, "\nGlobal flags:\n%s", cmd.InheritedFlags().FlagUsages())
-	}
 }

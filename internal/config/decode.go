@@ -167,16 +167,22 @@ func IntBase(text string) int {
 
 // DidYouMean gives ` (did you mean "x"?)` for the known word nearest to word, or "".
 func DidYouMean(word string, known []string) string {
+	best := Nearest(word, known)
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", best)
+}
+
+// Nearest gives the known word that somebody who wrote word may have meant, or "".
+func Nearest(word string, known []string) string {
 	best, least := "", max(len(word)/2, 2)
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
 			best, least = k, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %q?)", best)
+	return best
 }
 
 // distance counts the letters to add, drop, change or swap to come from a to b.

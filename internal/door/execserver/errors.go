@@ -85,6 +85,11 @@ func codeOf(method string, err error) protocol.Code {
 	return protocol.InternalError
 }
 
+// CodeFor gives the code that a method answers a reason with.
+func CodeFor(method string, reason durward.Reason) int {
+	return int(codeOf(method, &durward.Error{Reason: reason}))
+}
+
 // dataOf says for programs which rule refused a call, and what can be done.
 func dataOf(err error) json.RawMessage {
 	e := durward.AsError(err)

@@ -77,6 +77,13 @@ var faults = map[durward.Reason]fault{
 	durward.Defect:          {http.StatusInternalServerError, codeInternal, false, ""},
 }
 
+// AnswerTo gives the status and the code for a reason; ok is false for one that a request
+// cannot bring about.
+func AnswerTo(reason durward.Reason) (status int, code string, ok bool) {
+	f, ok := faults[reason]
+	return f.status, f.code, ok
+}
+
 // told are the reasons whose errors are made for the caller.
 var told = map[durward.Reason]bool{
 	durward.BadJSON: true, durward.BadCall: true, durward.BadTimeout: true, durward.DomainNotLoaded: true,

@@ -50,6 +50,13 @@ var faults = map[durward.Reason]fault{
 	durward.CallCancelled:    {durward.StatusClientClosedRequest, "cancelled"},
 }
 
+// AnswerTo gives the status and the code for a reason, where that says it: ok is false where a
+// request cannot bring it about, or the answer is one with status "error".
+func AnswerTo(reason durward.Reason) (status int, code string, ok bool) {
+	f, ok := faults[reason]
+	return f.status, f.code, ok
+}
+
 // told are the reasons whose errors are made for the caller.
 var told = map[durward.Reason]bool{
 	durward.BadJSON: true, durward.BadCall: true, durward.BadTimeout: true, durward.ServerStopped: true,

@@ -152,6 +152,13 @@ func meaning(err error) (code word, rule string) {
 	return e.code, e.rule
 }
 
+// CodeOf gives the integer and the words, "POLICY_DENY (outsideAllowedRoots)", for a reason; ok
+// is false for one that is answered by its kind.
+func CodeOf(reason durward.Reason) (code int, words string, ok bool) {
+	e, ok := exceptions[reason]
+	return e.code.code(), AnswerTo(&durward.Error{Reason: reason}), ok
+}
+
 // AnswerTo gives what a client is told that an error is, "POLICY_DENY (outsideAllowedRoots)",
 // where a call ends with it before it has run.
 func AnswerTo(err error) string {

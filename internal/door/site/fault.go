@@ -100,16 +100,27 @@ var told = map[durward.Reason]bool{
 
 // Fault gives the status, the code and the message that an error is answered with.
 func Fault(err error) (status int, code, message string) {
-	reason := durward.ReasonOf(err)
-	f, ok := faults[reason]
-	switch {
-	case ok:
-	case plain[reason]:
-		f = fault{httpedge.Status(err), string(reason)}
-	default:
+	f, ok := faultOf(err)
+	if !ok {
 		f = faults[durward.Defect]
 	}
-	return f.status, f.code, messageOf(err, reason)
+	return f.status, f.code, messageOf(err, durward.ReasonOf(err))
+}
+
+func faultOf(err error) (f fault, ok bool) {
+	reason := durward.ReasonOf(err)
+	if plain[reason] {
+		return fault{httpedge.Status(err), string(reason)}, true
+	}
+	f, ok = faults[reason]
+	return f, ok
+}
+
+// AnswerTo gives the status and the code for a reason; ok is false for one that a request
+// cannot bring about.
+func AnswerTo(reason durward.Reason) (status int, code string, ok bool) {
+	f, ok := faultOf(&durward.Error{Reason: reason})
+	return f.status, f.code, ok
 }
 
 func messageOf(err error, reason durward.Reason) string {

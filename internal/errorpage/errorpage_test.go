@@ -1,0 +1,63 @@
+package errorpage
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/durward/durward"
+)
+
+func TestEveryReasonHasItsWords(t *testing.T) {
+	for _, reason := range durward.Reasons() {
+		w := WordsOf(reason)
+		for _, text := range []string{w.Happened, w.Causes, w.Fix, w.Prevent} {
+			if text == "" || strings.Contains(text, "\n") || strings.Contains(text, "DWD-") || strings.HasPrefix(text, "*") {
+				t.Errorf("%s: %+v", reason, w)
+				break
+			}
+		}
+	}
+	if w := WordsOf("made_up"); w != (Words{}) {
+		t.Errorf("there are words on a reason that is none: %+v", w)
+	}
+}
+
+func TestFind(t *testing.T) {
+	for _, reason := range durward.Reasons() {
+		for _, word := range []string{reason.Code(), strings.ToLower(reason.Code()), string(reason), strings.ToUpper(string(reason))} {
+			if found, ok := Find(word); !ok || found != reason {
+				t.Errorf("%s finds %q", word, found)
+			}
+		}
+	}
+	if found, ok := Find("DWD-POLICY"); ok {
+		t.Errorf("half a code finds %s", found)
+	}
+}
+
+// A reader of the binary's own page has no folder of pages; a reader of the folder has.
+func TestLinksLeadSomewhereOrAreText(t *testing.T) {
+	if got, want := plain("see [sandbox.md](sandbox.md#levels)."), "see sandbox.md."; got != want {
+		t.Errorf("%q", got)
+	}
+	if got, want := oneUp("see [sandbox.md](sandbox.md#levels)."), "see [sandbox.md](../sandbox.md#levels)."; got != want {
+		t.Errorf("%q", got)
+	}
+	if got := plain("[A-Za-z_] (and so on"); got != "[A-Za-z_] (and so on" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestTextFitsATerminal(t *testing.T) {
+	for _, reason := range durward.Reasons() {
+		text := Of(reason).Text()
+		for line := range strings.Lines(text) {
+			if len([]rune(line)) > 97 && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%s: %s", reason, line)
+			}
+		}
+		if strings.Contains(text, "](") {
+			t.Errorf("%s shows a link", reason)
+		}
+	}
+}
