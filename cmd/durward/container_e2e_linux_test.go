@@ -66,7 +66,7 @@ RUN ["/bin/busybox", "--install", "-s", "/bin"]
 	got := command(t, engine, "docker", "run", "--rm", "--network", "none", "durward-test", "sh", "/inside.sh")
 	for _, want := range []string{
 		"log: durward: level 1: ", "Durward-Sandbox: level=1, mode=read-only, held=\"fs.read fs.write net unix priv syscalls\"",
-		`{"stdout":"---\ntools:`, `touch: ran: Permission denied`, "\nlevel 1      yes ", "\nlevel 2      no ",
+		`{"stdout":"---\ntools:`, `touch: ran: Permission denied`, "\nlevel 1      OK ", "\nlevel 2      WARN ",
 		"why: rule sandbox.minLevel (/least.yaml:2): level 2 cannot be had: ", "DWD-SANDBOX-001", "\nstatus 125\n",
 	} {
 		if !strings.Contains(got, want) {

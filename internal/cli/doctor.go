@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/config"
-	"github.com/durward/durward/internal/mcppolicy"
-	"github.com/durward/durward/internal/policy"
 	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
 )
@@ -28,6 +24,7 @@ type doctorData struct {
 type levelData struct {
 	Level     int         `json:"level"`
 	Available bool        `json:"available"`
+	Result    checkResult `json:"result"`
 	Detail    string      `json:"detail"`
 	Trials    []checkData `json:"trials,omitempty"`
 }
@@ -39,19 +36,32 @@ type checkData struct {
 	// Warning is set where it works and is worth a look all the same.
 	Warning bool `json:"warning,omitempty"`
 	// Gives says what it is good for, Error why it cannot be had, Fix what to change.
-	Gives string `json:"gives,omitempty"`
-	Error string `json:"error,omitempty"`
-	Fix   string `json:"fix,omitempty"`
+	Gives  string      `json:"gives,omitempty"`
+	Error  string      `json:"error,omitempty"`
+	Fix    string      `json:"fix,omitempty"`
+	Result checkResult `json:"result"`
+	// Parts are what it is made of, if anything.
+	Parts []checkData `json:"parts,omitempty"`
 	err   error
 }
+
+// A checkResult is the word for what came of a check. All but resultOK have a fix.
+type checkResult string
+
+const (
+	resultOK   checkResult = "OK"
+	resultWarn checkResult = "WARN"
+	resultFail checkResult = "FAIL"
+)
 
 func (p *program) doctorCommand() *cobra.Command {
 	file := ""
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "find out by trying what this machine can hold", Args: atMost(0),
-		Long: `Tries each level of the sandbox, a call, and the log. Where there is a policy of durward mcp it starts
-that server and talks with it, too. Exits with 0 when commands can be run and recorded here, with 3 for an invalid
-policy, with 9 otherwise.`,
+		Use: "doctor", Short: "find out by trying what this machine can hold, and whether durward is set up well", Args: atMost(0),
+		Long: `Tries each level of the sandbox, a call, and the log; looks at the program, the configuration, the
+servers of a hub, and at which clients know durward. Where there is a policy of durward mcp it starts that
+server and talks with it; nothing else is started. Each line is OK, WARN or FAIL, and those that are not OK have a fix below
+them. Exits with 0 when nothing failed, with 3 for an invalid policy or configuration, with 9 otherwise.`,
 		Example: "  durward doctor\n  durward doctor --json",
 	}
 	cmd.Flags().StringVar(&file, "policy", p.env[varPolicy], "check the policy in `FILE`, of exec or of mcp (default: the user's policy of mcp, if there is one)")
@@ -61,11 +71,8 @@ policy, with 9 otherwise.`,
 
 func (p *program) doctor(ctx context.Context, policyFile string) error {
 	p.idle = true // it waits for the one command that it tries
-	data := doctorData{
-		Levels: levels(sandbox.ProbeAll(), os.DirFS("/proc/sys")),
-		Checks: []checkData{p.checkConfig(), p.checkState(), p.checkLog(ctx), p.checkCall(ctx)},
-	}
-	data.Checks = append(data.Checks, p.checkPolicies(ctx, policyFile)...)
+	data := doctorData{Levels: levels(sandbox.ProbeAll(), os.DirFS("/proc/sys")), Checks: p.checks(ctx, policyFile)}
+	data.judge()
 	status := data.status()
 	if !p.json {
 		return errors.Join(p.printDoctor(data), status)
@@ -75,6 +82,54 @@ func (p *program) doctor(ctx context.Context, policyFile string) error {
 	}
 	p.printFailure(failureOf(data.failure(), ""), data)
 	return status
+}
+
+// checks makes every check but those of the sandbox, in the order in which they are shown.
+func (p *program) checks(ctx context.Context, policyFile string) []checkData {
+	all := []checkData{
+		check("version", fmt.Sprintf("durward %s (%s %s/%s)", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH), nil),
+		p.checkPath(), p.checkBinary(), p.checkConfig(), p.checkState(), p.checkLog(ctx), p.checkCall(ctx),
+	}
+	all = append(all, p.checkPolicies(ctx, policyFile)...)
+	return append(all, p.checkHub(), p.checkClients())
+}
+
+// judge gives everything its word.
+func (d *doctorData) judge() {
+	for i := range d.Levels {
+		l := &d.Levels[i]
+		switch {
+		case l.Available:
+			l.Result = resultOK
+		case l.Level == 0:
+			l.Result = resultFail
+		default:
+			l.Result = resultWarn
+		}
+		for j := range l.Trials { // one of several is enough
+			l.Trials[j].Result = resultOK
+			if !l.Trials[j].OK {
+				l.Trials[j].Result = resultWarn
+			}
+		}
+	}
+	for i := range d.Checks {
+		d.Checks[i].judge()
+	}
+}
+
+func (c *checkData) judge() {
+	switch {
+	case !c.OK:
+		c.Result = resultFail
+	case c.Warning:
+		c.Result = resultWarn
+	default:
+		c.Result = resultOK
+	}
+	for i := range c.Parts {
+		c.Parts[i].judge()
+	}
 }
 
 // failure is the first thing that is amiss, the gravest first.
@@ -116,114 +171,25 @@ func check(name, gives string, err error) checkData {
 	return c
 }
 
-// checkState finds out whether a record could be written.
-func (p *program) checkState() checkData {
-	dir, err := p.auditDir()
-	if err == nil {
-		err = audit.Private(filepath.Dir(dir))
-	}
-	if err == nil {
-		err = writable(dir)
-	}
-	return check("state", safetext.Line(dir), err)
+// warned is a check that went well, with something worth a look.
+func warned(name, gives, fix string) checkData {
+	return checkData{Name: name, OK: true, Warning: true, Gives: safetext.Line(gives), Fix: safetext.Line(fix)}
 }
 
-// writable makes a file in dir, or in the nearest folder above it that exists, and
-// removes it.
-func writable(dir string) error {
-	info, err := os.Stat(dir)
-	if errors.Is(err, os.ErrNotExist) && filepath.Dir(dir) != dir {
-		return writable(filepath.Dir(dir))
+// together is a check that is as well as the worst of its parts, none of which failed.
+func together(name, gives string, parts []checkData) checkData {
+	c := check(name, safetext.Line(gives), nil)
+	c.Parts = parts
+	worth := 0
+	for _, part := range parts {
+		if part.Warning {
+			worth++
+		}
 	}
-	fix := "make it a folder that you can write, or name another one with " + varStateDir
-	if err == nil && filepath.Base(dir) == "audit" && info.Mode().Perm()&0o077 != 0 {
-		err, fix = fmt.Errorf("%s is open to others (mode %04o)", dir, info.Mode().Perm()), "chmod 700 "+dir
+	if worth > 0 {
+		c.Warning, c.Fix = true, fmt.Sprintf("see %s below", plural(worth, "warning"))
 	}
-	var f *os.File
-	if err == nil {
-		f, err = os.CreateTemp(dir, ".durward-doctor-")
-	}
-	if err == nil {
-		_, full := f.Write([]byte{'\n'})
-		err = errors.Join(full, f.Close(), os.Remove(f.Name()))
-	}
-	if err == nil {
-		return nil
-	}
-	return &durward.Error{Kind: durward.Unavailable, Reason: durward.AuditUnavailable, Hint: fix, Err: err}
-}
-
-// checkLog proves what has been recorded so far.
-func (p *program) checkLog(ctx context.Context) checkData {
-	dir, err := p.auditDir()
-	if err != nil {
-		return check("audit", "", err)
-	}
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return check("audit", "nothing recorded yet", nil)
-	}
-	summary, err := audit.Verify(ctx, dir)
-	var records uint64
-	for _, c := range summary.Chains {
-		records += c.Records
-	}
-	gives := fmt.Sprintf("%s proved in %s", plural(int(records), "record"), plural(len(summary.Chains), "chain"))
-	return check("audit", gives, withHint(err, "see all of it with durward audit verify"))
-}
-
-// checkCall takes a call that does nothing down the road of exec, but for the record.
-func (p *program) checkCall(ctx context.Context) checkData {
-	const harmless = "true"
-	err := p.try(ctx, harmless)
-	if durward.ReasonOf(err) == durward.ProgramNotFound {
-		return check("exec", "a command would be run; there is no "+harmless+" here to try", nil)
-	}
-	return check("exec", "a command was run", err)
-}
-
-func (p *program) try(ctx context.Context, program string) error {
-	dir, err := p.dir()
-	if err != nil {
-		return noDir(err)
-	}
-	builtIn, err := policy.Default(p.host(dir), policy.Flags{})
-	if err != nil {
-		return p.blameHome(err)
-	}
-	h, err := p.build(builtIn, trialRecorder{})
-	if err != nil {
-		return err
-	}
-	_, err = h.Do(ctx, durward.Call{
-		Door: "doctor", Caller: p.caller(), Tool: commandTool, Argv: []string{program}, Path: program, Dir: dir,
-	})
-	return errors.Join(err, h.close())
-}
-
-// A trialRecorder keeps no record of a call that only tries the machine.
-type trialRecorder struct{}
-
-func (trialRecorder) Deny(durward.Call, durward.Decision) error   { return nil }
-func (trialRecorder) Intent(durward.Call, durward.Decision) error { return nil }
-func (trialRecorder) Refused(durward.Call, durward.Decision, durward.Contact) error {
-	return nil
-}
-
-func (trialRecorder) Outcome(durward.Call, durward.Decision, durward.Result, error) error {
-	return nil
-}
-
-// checkConfig reads the configuration as exec does.
-func (p *program) checkConfig() checkData {
-	_, read, err := p.settings()
-	gives := "built-in; there is no file"
-	if len(read) > 0 {
-		gives = safetext.Line(strings.Join(read, ", "))
-	}
-	if why := p.configured.untrusted; why != nil && err == nil {
-		return warned("config", gives+"; "+why.Error(), "read it, and then durward trust add "+projectConfig)
-	}
-	return firstMistake(check("config", gives, err))
+	return c
 }
 
 // firstMistake names a mistake in a document by its place.
@@ -238,76 +204,33 @@ func firstMistake(c checkData) checkData {
 	return c
 }
 
-// result is OK, WARN or FAIL.
-func (c checkData) result() string {
-	switch {
-	case !c.OK:
-		return "FAIL"
-	case c.Warning:
-		return "WARN"
-	}
-	return "OK"
-}
-
-// checkPolicies checks the policy that was named, or the user's own of durward mcp.
-func (p *program) checkPolicies(ctx context.Context, named string) []checkData {
-	file := named
-	if file == "" {
-		own, err := p.policyPath("")
-		if _, missing := os.Stat(own); err != nil || missing != nil {
-			return nil
-		}
-		return p.checkMCP(ctx, own)
-	}
-	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() { // what comes by a pipe comes once
-		if text, _, err := readMCPPolicy(file); err == nil && mcppolicy.Is(text) {
-			return p.checkMCP(ctx, file)
-		}
-	}
-	return []checkData{p.checkPolicy(file)} // says what cannot be read, too
-}
-
-func (p *program) checkPolicy(file string) checkData {
-	dir, err := p.dir()
-	var loaded *policy.Policy
-	if err == nil {
-		loaded, err = p.loadPolicy(file, dir, 0)
-	}
-	c := check("policy", file, err)
-	if err == nil {
-		c.Gives = file + " " + loaded.Hash()
-	}
-	return firstMistake(c)
-}
-
 // printDoctor prints what was tried, a line each, with what to change below.
 func (p *program) printDoctor(data doctorData) error {
 	rows := [][]string{{"CHECK", "RESULT", "DETAIL"}}
-	add := func(indent string, c checkData) {
-		result, detail := "ok", c.Gives
-		if !c.OK {
-			result, detail = "no", c.Error
-		}
-		if indent == "" {
-			result = c.result()
-		}
-		rows = append(rows, []string{indent + c.Name, result, detail})
-		if c.Fix != "" && (!c.OK || c.Warning) {
-			rows = append(rows, []string{indent, "fix", c.Fix})
-		}
-	}
 	for _, l := range data.Levels {
-		result := "no"
-		if l.Available {
-			result = "yes"
-		}
-		rows = append(rows, []string{fmt.Sprintf("level %d", l.Level), result, l.Detail})
+		rows = append(rows, []string{fmt.Sprintf("level %d", l.Level), string(l.Result), l.Detail})
 		for _, c := range l.Trials {
-			add("  ", c)
+			rows = append(rows, c.rows("  ")...)
 		}
 	}
 	for _, c := range data.Checks {
-		add("", c)
+		rows = append(rows, c.rows("")...)
 	}
 	return p.table(rows)
+}
+
+// rows are the lines of a check: what came of it, its fix, and its parts.
+func (c checkData) rows(indent string) [][]string {
+	detail := c.Gives
+	if !c.OK {
+		detail = c.Error
+	}
+	rows := [][]string{{indent + c.Name, string(c.Result), detail}}
+	if c.Result == resultFail || c.Result == resultWarn && len(c.Parts) == 0 {
+		rows = append(rows, []string{indent + "  fix", "", c.Fix})
+	}
+	for _, part := range c.Parts {
+		rows = append(rows, part.rows(indent+"  ")...)
+	}
+	return rows
 }

@@ -1,8 +1,14 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -88,5 +94,138 @@ func TestDoctorOfAnUnprovenSystem(t *testing.T) {
 				t.Errorf("%s: level %d is said to be there", c, l.Level)
 			}
 		}
+	}
+}
+
+// TestEveryFindingHasAFix gives the doctor a machine on which all is wrong that can be, and
+// asks each line for what to do.
+func TestEveryFindingHasAFix(t *testing.T) {
+	env := home(t)
+	dir := env["HOME"]
+	write := func(name, text string, mode fs.FileMode) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), mode), os.Chmod(file, mode)); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	write("bin/durward", "another", 0o755)
+	env["PATH"] = filepath.Join(dir, "bin") + string(filepath.ListSeparator) + env["PATH"]
+	write("state", "no folder", 0o600)
+	write(".config/durward/config.yaml", "audit: {sink: x}\n", 0o600)
+	write(".config/durward/policy.yaml", "version: 1\nallowedRoots: [/nowhere]\n", 0o600)
+	write(".cursor/mcp.json", "{", 0o600)
+	write(".gemini/settings.json", `{"mcpServers": {"d": {"command": "/nowhere/durward", "args": ["mcp"]}}}`, 0o600)
+	write(".codex/config.toml", "[mcp_servers.d]\ncommand = \"durward\"\nargs = [\"mcp\", \"--config\", \"/nowhere/policy.yaml\"]\n", 0o600)
+	write(".claude.json", `{"mcpServers": {"d": {"command": "durward", "args": ["mcp", "--files", "/"]}}}`, 0o600)
+	env["MCP_CONFIG_PATH"] = write("hub.json", `{"mcpServers": {
+		"gone": {"command": "no-such-server"}, "unset": {"command": "durward", "env": {"A": "${NOT_SET}"}},
+		"off": {"command": "no-such-server", "disabled": true}, "far": {"url": "https://h/mcp?key=hush"}, "good": {"command": "durward"}}}`, 0o600)
+
+	r := durwardIn(t.Context(), t, env, dir, "doctor", "--json")
+	var told struct{ Data doctorData }
+	if err := json.Unmarshal([]byte(r.stdout), &told); err != nil {
+		t.Fatalf("%v: %s", err, r.stdout)
+	}
+	results := map[string]checkResult{}
+	var look func(path string, all []checkData)
+	look = func(path string, all []checkData) {
+		for _, c := range all {
+			results[path+c.Name] = c.Result
+			if strings.Contains(c.Fix, "durward doctor") {
+				t.Errorf("%s%s sends its reader in a circle: %+v", path, c.Name, c)
+			}
+			if (c.Result == resultOK) != (c.Fix == "") || c.Gives+c.Error == "" || c.OK == (c.Result == resultFail) && path == "" {
+				t.Errorf("%s%s is neither well nor has a fix: %+v", path, c.Name, c)
+			}
+			look(path+c.Name+" ", c.Parts)
+		}
+	}
+	for _, l := range told.Data.Levels {
+		look("level ", l.Trials)
+	}
+	look("", told.Data.Checks)
+	maps.DeleteFunc(results, func(name string, _ checkResult) bool { return strings.HasPrefix(name, "level ") })
+	delete(results, "program") // whoever runs the tests may have opened it to others
+	want := map[string]checkResult{
+		"version": resultOK, "PATH": resultWarn, "config": resultFail, "config file": resultOK, "state": resultFail, "audit": resultFail, "exec": resultOK, "policy": resultFail,
+		"hub": resultWarn, "hub gone": resultWarn, "hub unset": resultWarn, "hub off": resultOK, "hub far": resultOK, "hub good": resultOK,
+		"clients": resultWarn, "clients cursor": resultWarn, "clients gemini": resultWarn, "clients codex": resultWarn, "clients claude-code": resultOK,
+	}
+	if !maps.Equal(results, want) {
+		t.Errorf("%v, want %v\n%s", results, want, r.stdout)
+	}
+	if strings.Contains(r.stdout, "hush") {
+		t.Error("a secret of an address is told")
+	}
+	if r.status != 3 {
+		t.Errorf("it exits with %d", r.status)
+	}
+	if left, err := os.ReadDir(dir); err != nil || slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".durward-doctor") }) {
+		t.Errorf("it left something: %v %v", left, err)
+	}
+}
+
+// What is configured in the folder where somebody happens to stand is read and never started,
+// nor looked for there.
+func TestDoctorStartsNothingOfAFolder(t *testing.T) {
+	env := home(t)
+	dir := env["HOME"]
+	ran := filepath.Join(dir, "ran")
+	for file, text := range map[string]string{
+		"config/mcp_servers.json": `{"servers": [{"name": "a", "command": "recorder"}, {"name": "b", "command": "./recorder"}]}`,
+		"bin/recorder":            "#!/bin/sh\ntouch " + ran + "\n", "recorder": "#!/bin/sh\ntouch " + ran + "\n",
+		"config/recorder": "#!/bin/sh\ntouch " + ran + "\n",
+	} {
+		file = filepath.Join(dir, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env["PATH"] = filepath.Join(dir, "bin") + string(filepath.ListSeparator) + env["PATH"]
+	r := durwardIn(context.Background(), t, env, dir, "doctor")
+	if !strings.Contains(r.stdout, "would run "+filepath.Join(dir, "bin/recorder")) || r.status != 0 {
+		t.Errorf("it exits with %d: %s", r.status, r.stdout)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a server was started")
+	}
+}
+
+// The page of the configuration has a row for every check, and for no other.
+func TestThePageHasEveryCheck(t *testing.T) {
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _ := strings.Cut(string(text), "\n| check | says |\n|---|---|\n")
+	var shown []string
+	for line := range strings.Lines(rows) {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		for name := range strings.SplitSeq(cell, ", ") {
+			shown = append(shown, strings.Trim(name, "`"))
+		}
+	}
+	env := home(t)
+	dir := env["HOME"]
+	policy := filepath.Join(dir, "policy.yaml")
+	if err := os.WriteFile(policy, []byte("version: 1\nallowedRoots: ["+dir+"]\nlogging: {file: "+dir+"/log}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _, _ := start(t, env, dir, nil)
+	loaded, err := p.loadMCPPolicy(policy, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := []string{"level 0", "level 1", "level 2"}
+	for _, c := range append(p.checks(t.Context(), ""), policyLoaded(loaded), checkRoot(loaded, loaded.Roots[0]), checkLogFile(loaded.LogFile), checkData{Name: "server"}) {
+		if !slices.Contains(made, c.Name) {
+			made = append(made, c.Name)
+		}
+	}
+	slices.Sort(made)
+	if slices.Sort(shown); !slices.Equal(shown, made) {
+		t.Errorf("the page shows %q, there are %q", shown, made)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -22,57 +20,18 @@ import (
 
 // checkMCP finds out whether a client would be served under a policy.
 func (p *program) checkMCP(ctx context.Context, file string) []checkData {
-	checks := []checkData{p.checkPath(), checkBinary()}
 	policy, err := p.loadMCPPolicy(file, false)
 	if err != nil {
-		return append(checks, firstMistake(check("policy", file, err)))
+		return []checkData{firstMistake(check("policy", file, err))}
 	}
-	checks = append(checks, policyLoaded(policy))
+	checks := []checkData{policyLoaded(policy)}
 	for _, root := range policy.Roots {
 		checks = append(checks, checkRoot(policy, root))
 	}
 	if policy.LogFile != "" {
-		checks = append(checks, check("logging.file", policy.LogFile, writable(filepath.Dir(policy.LogFile))))
+		checks = append(checks, checkLogFile(policy.LogFile))
 	}
 	return append(checks, checkServer(ctx, file))
-}
-
-// warned is a check that went well, with something worth a look.
-func warned(name, gives, fix string) checkData {
-	return checkData{Name: name, OK: true, Warning: true, Gives: safetext.Line(gives), Fix: fix}
-}
-
-// checkPath finds out whether clients that know the program by its name find this one.
-func (p *program) checkPath() checkData {
-	const name = "PATH"
-	self, err := os.Executable()
-	if err != nil {
-		return check(name, "", err)
-	}
-	fix := "add " + filepath.Dir(self) + " to PATH, or name the whole path to clients"
-	found, err := exec.LookPath(mainName)
-	if err != nil {
-		return warned(name, "there is no "+mainName+" on it", fix)
-	}
-	one, err := os.Stat(found)
-	other, err2 := os.Stat(self)
-	if err != nil || err2 != nil || !os.SameFile(one, other) {
-		return warned(name, found+" is another program than this one", fix)
-	}
-	return check(name, safetext.Line(found), nil)
-}
-
-// checkBinary finds out whether others may change what is started.
-func checkBinary() checkData {
-	self, err := os.Executable()
-	if err != nil {
-		return check("program", "", err)
-	}
-	info, err := os.Stat(self)
-	if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return warned("program", fmt.Sprintf("others may write %s (mode %04o)", self, info.Mode().Perm()), "chmod go-w "+self)
-	}
-	return check("program", safetext.Line(self), err)
 }
 
 func policyLoaded(policy *mcppolicy.Policy) checkData {
