@@ -21,26 +21,33 @@ func (p *program) checkConfig() checkData {
 	if len(read) > 0 {
 		gives = safetext.Line(strings.Join(read, ", "))
 	}
-	if err != nil {
-		return firstMistake(check("config", gives, err)) // which says what is wrong with a file
-	}
 	var files []checkData
 	for _, layer := range p.configLayers() {
-		files = append(files, p.checkLayer(layer, slices.Contains(read, layer.path)))
+		file, ok := p.checkLayer(layer, slices.Contains(read, layer.path))
+		if !ok {
+			break // the mistake says what is wrong with it
+		}
+		files = append(files, file)
 	}
-	return together("config", gives, files)
+	if err == nil {
+		return together("config", gives, files)
+	}
+	c := firstMistake(check("config", gives, err))
+	c.Parts = files
+	return c
 }
 
-// checkLayer says of a file of the configuration whether it counts.
-func (p *program) checkLayer(layer configLayer, read bool) checkData {
+// checkLayer says of a file of the configuration whether it counts. Of one that is there and could
+// not be read it says nothing.
+func (p *program) checkLayer(layer configLayer, read bool) (_ checkData, ok bool) {
 	if why := p.configured.untrusted; layer.project && why != nil {
-		return warned("file", layer.path+" was not read: "+why.Error(), "read it, and then durward trust add "+layer.path)
+		return warned("file", layer.path+" was not read: "+why.Error(), "read it, and then durward trust add "+layer.path), true
 	}
-	what := "is not there"
 	if read {
-		what = "was read"
+		return check("file", safetext.Line(layer.path)+" was read", nil), true
 	}
-	return check("file", safetext.Line(layer.path)+" "+what, nil)
+	missing, err := nothingAt(layer.path)
+	return check("file", safetext.Line(layer.path)+" is not there", nil), missing && err == nil
 }
 
 // checkHub reads the configuration of a hub and looks for the programs of its servers. It
@@ -60,7 +67,11 @@ func (p *program) checkHub() checkData {
 	case e.config.Missing:
 		return check(name, "no servers are configured: there is no "+safetext.Line(e.settings.file), nil)
 	}
-	parts := make([]checkData, 0, len(e.config.Servers))
+	parts := make([]checkData, 0, len(e.config.Servers)+1)
+	if err := x.mayStart(e.settings, e.read); err != nil {
+		f := failureOf(err, "")
+		parts = append(parts, warned("trust", "none of them is started: "+f.Why, f.Fix))
+	}
 	for _, s := range e.config.Servers {
 		parts = append(parts, p.checkServerOf(s))
 	}
