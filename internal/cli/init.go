@@ -3,13 +3,12 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"embed"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,18 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/durward/durward/internal/door/site/render"
 	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/site"
 )
-
-// templates are the first pages that a site can begin with.
-//
-//go:embed templates/*.md
-var templates embed.FS
-
-// defaultTemplate is the one with the least to understand.
-const defaultTemplate = "hello"
 
 // ignored are the lines that .gitignore needs: what stands in the file is secret.
 var ignored = []string{".env"}
@@ -51,6 +41,7 @@ type initFile struct {
 	Path   string     `json:"path"`
 	Action initAction `json:"action"`
 	text   []byte
+	mode   fs.FileMode // zero is 0644
 }
 
 type initAction string
@@ -65,11 +56,12 @@ const (
 func (p *program) initCommand() *cobra.Command {
 	x := &initialising{program: p}
 	cmd := &cobra.Command{
-		Use: "init [FLAG…] [DIR]", Short: "make a folder of pages to serve", Args: atMost(1),
+		Use: "init [FLAG…] [DIR]", Short: "begin a folder of pages, a policy for MCP clients, or the servers of a hub", Args: atMost(1),
 		Long: `Makes README.md with a tool that works, AGENTS.md, which tells agents what to do, and a .gitignore
-that lists .env. What is there is kept, unless you agree when you are asked, or with --yes; lines that
-.gitignore lacks are added to it.`,
-		Example: "  durward init --dry-run notes\n  durward init notes --template docs",
+that lists .env. With --template mcp it makes policy.yaml instead, under which durward mcp lets clients read the files of
+the folder, and with --template hub config/mcp_servers.json, the servers of durward hub. What is there is kept,
+unless you agree when you are asked, or with --yes; lines that .gitignore lacks are added to it.`,
+		Example: "  durward init --dry-run notes\n  durward init notes --template docs\n  durward init --template mcp work",
 		RunE: func(_ *cobra.Command, args []string) error {
 			x.dir = "."
 			if len(args) > 0 {
@@ -80,28 +72,17 @@ that lists .env. What is there is kept, unless you agree when you are asked, or 
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&x.template, "template", defaultTemplate, "begin with the page of this `NAME`: "+strings.Join(templateNames(), ", "))
+	f.StringVar(&x.template, "template", defaultTemplate, "begin with what this `NAME` stands for: "+strings.Join(kitNames(), ", "))
 	f.BoolVar(&x.yes, "yes", false, "replace the files that are there")
 	f.BoolVar(&x.dryRun, "dry-run", false, "say what would be made and make nothing")
 	return cmd
-}
-
-func templateNames() []string {
-	files, err := fs.Glob(templates, "templates/*.md")
-	if err != nil {
-		return nil // the pattern is right
-	}
-	for i, f := range files {
-		files[i] = strings.TrimSuffix(path.Base(f), ".md")
-	}
-	return files
 }
 
 func (x *initialising) run() error {
 	if x.dir == "" {
 		return usageError("name a folder, or leave it out for the working directory", "DIR is empty")
 	}
-	files, err := x.plan()
+	k, files, err := x.plan()
 	if err != nil {
 		return err
 	}
@@ -110,32 +91,28 @@ func (x *initialising) run() error {
 			return linkError(err)
 		}
 	}
-	return x.report(files)
+	return x.report(k, files)
 }
 
 // plan decides what becomes of each file and changes nothing.
-func (x *initialising) plan() ([]initFile, error) {
-	if !slices.Contains(templateNames(), x.template) {
-		return nil, usageError("use "+strings.Join(templateNames(), " or "), "there is no template %q", x.template)
-	}
-	page, err := templates.ReadFile("templates/" + x.template + ".md")
-	if err != nil {
-		return nil, err
+func (x *initialising) plan() (k kit, files []initFile, err error) {
+	all := kits()
+	at := slices.IndexFunc(all, func(k kit) bool { return k.name == x.template })
+	if at < 0 {
+		return k, nil, usageError("use "+strings.Join(kitNames(), " or "), "there is no template %q", x.template)
 	}
 	if info, err := os.Stat(x.dir); err == nil && !info.IsDir() {
-		return nil, linkError(fmt.Errorf("%s: %w", x.dir, syscall.ENOTDIR))
+		return k, nil, linkError(fmt.Errorf("%s: %w", x.dir, syscall.ENOTDIR))
 	}
+	files, err = all[at].files(x)
 	answers := bufio.NewReader(x.stdinOrNothing())
-	var files []initFile
-	for _, f := range []initFile{{Path: "README.md", text: page}, {Path: render.AgentsPath, text: render.AgentsGuide(defaultSite)}} {
-		f.Path = filepath.Join(x.dir, f.Path)
-		if f.Action, err = x.actionFor(f, answers); err != nil {
-			return nil, err
+	for i := range files {
+		if f := &files[i]; err == nil && f.Action == "" {
+			f.Path = filepath.Join(x.dir, f.Path)
+			f.Action, err = x.actionFor(*f, answers)
 		}
-		files = append(files, f)
 	}
-	ignore, err := planIgnore(filepath.Join(x.dir, ".gitignore"))
-	return append(files, ignore), err
+	return all[at], files, err
 }
 
 // defaultSite is where a new site is served unless somebody chooses otherwise.
@@ -206,7 +183,7 @@ func (x *initialising) write(files []initFile) error {
 		return err
 	}
 	for _, f := range files {
-		if err := f.write(); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(f.Path), 0o755), f.write()); err != nil {
 			return err
 		}
 	}
@@ -216,9 +193,9 @@ func (x *initialising) write(files []initFile) error {
 func (f initFile) write() error {
 	switch f.Action {
 	case actionMake:
-		return writeWith(f.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, f.text) // nobody made it meanwhile
+		return writeWith(f.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, cmp.Or(f.mode, 0o644), f.text) // nobody made it meanwhile
 	case actionExtend:
-		return writeWith(f.Path, os.O_APPEND|os.O_WRONLY, f.text)
+		return writeWith(f.Path, os.O_APPEND|os.O_WRONLY, 0, f.text)
 	case actionReplace:
 		return replaceFile(f.Path, f.text)
 	}
@@ -246,8 +223,8 @@ func replaceFile(file string, text []byte) error {
 	return nil
 }
 
-func writeWith(file string, flags int, text []byte) error {
-	f, err := os.OpenFile(file, flags, 0o644)
+func writeWith(file string, flags int, mode fs.FileMode, text []byte) error {
+	f, err := os.OpenFile(file, flags, mode)
 	if err != nil {
 		return err
 	}
@@ -256,7 +233,7 @@ func writeWith(file string, flags int, text []byte) error {
 }
 
 // report says what was done, or would be, and what to do next.
-func (x *initialising) report(files []initFile) error {
+func (x *initialising) report(k kit, files []initFile) error {
 	if x.json {
 		return x.print(initData{DryRun: x.dryRun, Dir: x.dir, Files: files})
 	}
@@ -271,7 +248,7 @@ func (x *initialising) report(files []initFile) error {
 		var names []string
 		for _, f := range files {
 			if f.Action == action {
-				names = append(names, filepath.Base(f.Path))
+				names = append(names, f.nameIn(x.dir))
 			}
 		}
 		if len(names) > 0 {
@@ -279,6 +256,15 @@ func (x *initialising) report(files []initFile) error {
 		}
 	}
 	dir := safetext.Line(x.dir)
-	_, err := fmt.Fprintf(x.stdout, "%s in %s; next: durward serve %s\n", strings.Join(parts, "; "), dir, shellPath(dir))
+	_, err := fmt.Fprintf(x.stdout, "%s in %s; next: %s\n", strings.Join(parts, "; "), dir, k.next(dir))
 	return err
+}
+
+// nameIn is the path of a file from the folder on.
+func (f initFile) nameIn(dir string) string {
+	name, err := filepath.Rel(dir, f.Path)
+	if err != nil {
+		return f.Path
+	}
+	return name
 }

@@ -12,18 +12,16 @@ import (
 )
 
 // welcome is what bare durward says, in ten lines.
-const welcome = `durward runs the commands that agents ask for: each is decided by one policy,
-kept within limits, ended with all it started, and recorded in a log that
-proves itself.
+const welcome = `durward runs what AI agents ask for: under one policy, in a sandbox of the
+kernel's, and into a log that proves itself. Two commands to begin with:
 
-  durward exec -- sh -c 'echo hello'   run a command
-  durward init DIR                     make a folder of pages that carry their tools
-  durward serve DIR                    serve it, and run what the pages allow
-  durward audit tail                   see what was decided and done
+  durward exec -- ls           run a command, which reads here and writes nothing
+  durward audit tail           see what was decided and done
 
-What this machine can hold:            durward doctor
-All commands and their examples:       durward help
-What an error code means:              durward help CODE
+For an MCP client:             durward policy add-root DIR
+For agents that speak HTTP:    durward init DIR
+What this machine can hold:    durward doctor
+All commands, and every code:  durward help, durward help CODE
 `
 
 // root gives the command tree.
