@@ -15,7 +15,7 @@ import (
 const welcome = `durward runs what AI agents ask for: under one policy, in a sandbox of the
 kernel's, and into a log that proves itself. Two commands to begin with:
 
-  durward exec -- ls           run a command, which reads here and writes nothing
+  durward exec -- ls           run a command that reads here and writes nothing
   durward audit tail           see what was decided and done
 
 For an MCP client:             durward policy add-root DIR
