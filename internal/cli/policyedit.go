@@ -19,6 +19,7 @@ import (
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/mcppolicy"
 	"github.com/durward/durward/internal/safetext"
+	"github.com/durward/durward/internal/sandbox"
 )
 
 func (p *program) editPolicyCommand() *cobra.Command {
@@ -134,7 +135,10 @@ func (c *policyChange) again() bool {
 
 // runEditor waits for the editor, to which an interrupt belongs while it runs.
 func (c *policyChange) runEditor(editor, draft string) error {
-	cmd := editorCommand(editor, draft)
+	cmd, err := c.editorCommand(editor, draft)
+	if err != nil {
+		return err
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdinOrNothing(), c.stderr.to, c.stderr.to
 	if c.stdout.terminal {
 		cmd.Stdout = c.stdout.to
@@ -148,13 +152,21 @@ func (c *policyChange) runEditor(editor, draft string) error {
 	return nil
 }
 
-// editorCommand starts an editor whose name may have arguments behind it.
-func editorCommand(editor, draft string) *exec.Cmd {
+// editorCommand starts an editor whose name may have arguments behind it. No program is taken from
+// the working directory because PATH has a relative entry.
+func (p *program) editorCommand(editor, draft string) (*exec.Cmd, error) {
 	if runtime.GOOS == "windows" {
 		words := append(strings.Fields(editor), draft)
-		return exec.Command(words[0], words[1:]...)
+		return exec.Command(words[0], words[1:]...), nil // refuses such a program by itself
 	}
-	return exec.Command("sh", "-c", editor+` "$@"`, "sh", draft)
+	path := sandbox.SearchPath(p.env["PATH"])
+	shell, err := sandbox.FindProgram("sh", path, "/")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(shell.Path, "-c", editor+` "$@"`, "sh", draft)
+	cmd.Args[0], cmd.Env = "sh", append(os.Environ(), "PATH="+path)
+	return cmd, shell.Close() // it was only found
 }
 
 func unedited(err error) error {

@@ -53,10 +53,7 @@ func find(name, path, dir string, open func(string) (*Program, error)) (*Program
 		return open(name)
 	}
 	var refused error
-	for _, d := range filepath.SplitList(path) {
-		if !filepath.IsAbs(d) {
-			continue
-		}
+	for _, d := range absoluteDirs(path) {
 		called := filepath.Join(d, name)
 		p, err := open(called)
 		if err == nil {
@@ -74,6 +71,16 @@ func find(name, path, dir string, open func(string) (*Program, error)) (*Program
 		Reason: durward.ProgramNotFound, Op: "find program", Hint: "install it, or name it by its absolute path",
 		Err: fmt.Errorf("%q is in none of the directories of PATH (%s)", name, path),
 	}
+}
+
+// SearchPath gives a PATH without its relative and empty entries. Who looks programs up along it
+// takes none from the directory that it happens to be in, which others may have filled.
+func SearchPath(path string) string {
+	return strings.Join(absoluteDirs(path), string(filepath.ListSeparator))
+}
+
+func absoluteDirs(path string) []string {
+	return slices.DeleteFunc(filepath.SplitList(path), func(d string) bool { return !filepath.IsAbs(d) })
 }
 
 func openProgram(path string) (*Program, error) {

@@ -173,7 +173,7 @@ func TestEnvironment(t *testing.T) {
 	e := entry("a", "x")
 	e.Env = map[string]string{"OWN": "1", "LANG": "de"}
 	e.InheritEnv = []string{"PASSED", "MISSING"}
-	h := newHub(t, Options{HomeDir: home, Environ: map[string]string{"PATH": "/usr/bin:/bin", "PASSED": "2", "CANARY": "secret"}}, e, entry("b"))
+	h := newHub(t, Options{HomeDir: home, Environ: map[string]string{"PATH": "bin:/usr/bin:.:/bin:", "PASSED": "2", "CANARY": "secret"}}, e, entry("b"))
 	h.Start(patient(t))
 	list := strings.Split(h.says(t, "env", struct{}{}), "\n")
 	tmp := ""

@@ -143,7 +143,7 @@ func (r *spawn) environment() (map[string]string, error) {
 	env := maps.Clone(r.grant.Env)
 	if r.config.Sandbox == nil {
 		env["PATH"] = usualPath
-		if path := o.Environ["PATH"]; path != "" {
+		if path := sandbox.SearchPath(o.Environ["PATH"]); path != "" {
 			env["PATH"] = path
 		}
 		home, err := r.home()
