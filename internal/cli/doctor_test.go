@@ -229,3 +229,24 @@ func TestThePageHasEveryCheck(t *testing.T) {
 		t.Errorf("the page shows %q, there are %q", shown, made)
 	}
 }
+
+// What came with a folder and nobody has trusted is named, with what to type.
+func TestDoctorNamesWhatIsNotTrusted(t *testing.T) {
+	env := home(t)
+	dir := env["HOME"]
+	t.Chdir(dir)
+	for file, text := range map[string]string{"durward.yaml": "audit: {keep: 20}\n", "config/mcp_servers.json": `{"servers": []}`} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := durwardIn(t.Context(), t, env, dir, "doctor")
+	for _, want := range []string{"durward.yaml is of this folder", "durward trust add durward.yaml\n", "config/mcp_servers.json is of this folder", "durward trust add config/mcp_servers.json;"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("%q is not in\n%s", want, r.stdout)
+		}
+	}
+	if r.status != 0 {
+		t.Errorf("it exits with %d", r.status)
+	}
+}

@@ -68,21 +68,27 @@ func (p *program) checkLog(ctx context.Context) checkData {
 	return check("audit", gives, withHint(err, "see all of it with durward audit verify"))
 }
 
-// checkCall takes a call that does nothing down the road of exec, but for the record.
+// checkCall takes a call that does nothing down the road of exec, but for the record. Where
+// commands can be run but not in the working directory, that is no fault of the machine.
 func (p *program) checkCall(ctx context.Context) checkData {
-	const harmless = "true"
-	err := p.try(ctx, harmless)
-	if durward.ReasonOf(err) == durward.ProgramNotFound {
-		return check("exec", "a command would be run; there is no "+harmless+" here to try", nil)
-	}
-	return check("exec", "a command was run", err)
-}
-
-func (p *program) try(ctx context.Context, program string) error {
+	const name, harmless, elsewhere = "exec", "true", "/usr"
 	dir, err := p.dir()
 	if err != nil {
-		return noDir(err)
+		return check(name, "", noDir(err))
 	}
+	err = p.try(ctx, harmless, dir)
+	switch durward.ReasonOf(err) {
+	case durward.ProgramNotFound:
+		return check(name, "a command would be run; there is no "+harmless+" here to try", nil)
+	case durward.DirUnreadable:
+		if p.try(ctx, harmless, elsewhere) == nil {
+			return warned(name, "a command was run in "+elsewhere+", and cannot be in "+dir+": "+durward.DirUnreadable.Summary(), failureOf(err, "").Fix)
+		}
+	}
+	return check(name, "a command was run", err)
+}
+
+func (p *program) try(ctx context.Context, program, dir string) error {
 	builtIn, err := policy.Default(p.host(dir), policy.Flags{})
 	if err != nil {
 		return p.blameHome(err)
