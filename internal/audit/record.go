@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -134,9 +135,30 @@ const maxStart = 160
 func appendLine(to []byte, seq uint64, prev digest, at time.Time, body []byte) []byte {
 	to = strconv.AppendUint(append(to, `{"seq":`...), seq, 10)
 	to = hex.AppendEncode(append(to, `,"prev":"`...), prev[:])
-	to = at.UTC().AppendFormat(append(to, `","ts":"`...), timeFormat)
+	to = appendTime(append(to, `","ts":"`...), at)
 	return append(append(to, `",`...), body...)
 }
+
+// appendTime appends what [Time] gives, without reading the format each time.
+func appendTime(to []byte, at time.Time) []byte {
+	at = at.UTC()
+	year, month, day := at.Date()
+	if year < 1000 || year > 9999 {
+		return at.AppendFormat(to, timeFormat)
+	}
+	hour, minute, second := at.Clock()
+	to = strconv.AppendInt(to, int64(year), 10)
+	to = appendTwo(append(to, '-'), int(month))
+	to = appendTwo(append(to, '-'), day)
+	to = appendTwo(append(to, 'T'), hour)
+	to = appendTwo(append(to, ':'), minute)
+	to = appendTwo(append(to, ':'), second)
+	ms := at.Nanosecond() / 1e6
+	return append(appendTwo(append(to, '.', byte('0'+ms/100)), ms%100), 'Z')
+}
+
+// appendTwo appends the two digits of a number below 100.
+func appendTwo(to []byte, n int) []byte { return append(to, byte('0'+n/10), byte('0'+n%10)) }
 
 // parseRecord reads a line. It takes members it does not know, and refuses what is
 // not an object with a sequence number.
@@ -174,18 +196,22 @@ func escapeControls(text []byte) []byte {
 	return safe
 }
 
-// firstControl looks at bytes as long as they are plain ASCII: most records are, all
-// the way, and every call waits for this.
+// firstControl looks at eight bytes at once as long as they are plain ASCII: most records are,
+// all the way, and every call waits for this.
 func firstControl(text []byte) int {
-	for i, c := range text {
-		if c >= 0x7f || c < ' ' {
-			if rest := bytes.IndexFunc(text[i:], isHidden); rest >= 0 {
-				return i + rest
-			}
-			return -1
+	const each, top = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; len(text)-i >= 8; i += 8 {
+		eight := binary.LittleEndian.Uint64(text[i:])
+		if (eight|(eight+each)|(eight-each*' '))&top != 0 { // or a byte that carries into the next
+			break
 		}
 	}
-	return -1
+	rest := bytes.IndexFunc(text[i:], isHidden)
+	if rest < 0 {
+		return -1
+	}
+	return i + rest
 }
 
 // isHidden reports whether a reader does not see c as what it is. Some runes count as

@@ -23,19 +23,20 @@ func Marshal(v any) ([]byte, error) {
 
 // AppendString appends s as Marshal writes it, the quotes included.
 func AppendString(text []byte, s string) []byte {
-	begun, done := len(text), 0
+	begun := len(text)
 	text = append(text, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c > '~':
+	for rest := s; ; {
+		n := plain([]byte(rest)) // which is no copy
+		text = append(text, rest[:n]...)
+		if rest = rest[n:]; rest == "" {
+			return append(text, '"')
+		}
+		if rest[0] > '~' {
 			quoted, _ := Marshal(s) // a string is never refused
 			return append(text[:begun], bytes.TrimSuffix(quoted, []byte("\n"))...)
-		case c < ' ' || c == '"' || c == '\\':
-			text = appendEscape(append(text, s[done:i]...), c)
-			done = i + 1
 		}
+		text, rest = appendEscape(text, rest[0]), rest[1:]
 	}
-	return append(append(text, s[done:]...), '"')
 }
 
 // appendEscape writes an ASCII character that cannot stand in a string as it is.

@@ -202,7 +202,10 @@ func (s *scanner) name() ([]byte, error) {
 // text scans a string, quotes included, and reports whether it holds an escape.
 func (s *scanner) text() (escaped bool, err error) {
 	s.at++
-	for s.at < len(s.data) {
+	for {
+		if s.at += plain(s.data[s.at:]); s.at == len(s.data) {
+			return false, s.fail("the text ends inside a string")
+		}
 		switch c := s.data[s.at]; {
 		case c == '"':
 			s.at++
@@ -224,7 +227,6 @@ func (s *scanner) text() (escaped bool, err error) {
 			s.at += n
 		}
 	}
-	return false, s.fail("the text ends inside a string")
 }
 
 // escape scans one escape, or the two that make up a surrogate pair.

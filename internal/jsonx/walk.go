@@ -154,15 +154,7 @@ func Unquote(value []byte) (said []byte, ok bool) {
 
 // IsPlain reports whether a value is a string that is written in one way only.
 func IsPlain(value []byte) bool {
-	if len(value) == 0 || value[0] != '"' {
-		return false
-	}
-	for _, c := range value {
-		if c < ' ' || c > '~' || c == '\\' {
-			return false
-		}
-	}
-	return true
+	return len(value) > 1 && value[0] == '"' && 1+plain(value[1:]) == len(value)-1
 }
 
 // AppendCompact appends a text that was checked without the white space between its tokens.
