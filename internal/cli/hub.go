@@ -308,7 +308,7 @@ func (h *hubServer) door() hub.Options {
 			return h.policy.Timeout(h.serverOf(tool), asked)
 		},
 		ParsesText: func(tool durward.ToolID) bool { return h.policy.ParsesText(h.serverOf(tool)) },
-		Metrics: h.metrics, MCP: h.mcp, Operates: h.allowsAll,
+		Metrics:    h.metrics, MCP: h.mcp, Operates: h.allowsAll,
 	}
 	if h.config.Missing {
 		o.Missing = "there is no " + filepath.Base(h.config.File)
