@@ -1,7 +1,6 @@
 package confined
 
 import (
-	"reflect"
 	"slices"
 	"sync"
 
@@ -27,7 +26,7 @@ func (a *accesses) of(g durward.Grant, now func(durward.Grant) (*Access, error))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, found := range slices.Backward(a.known) {
-		if reflect.DeepEqual(&found.grant, &g) {
+		if equal(&found.grant, &g) {
 			a.known = append(slices.Delete(a.known, i, i+1), found)
 			return found.access, nil
 		}
@@ -47,6 +46,15 @@ func (a *accesses) of(g durward.Grant, now func(durward.Grant) (*Access, error))
 // aboutFilesAlone leaves of a grant what decides over its file operations.
 func aboutFilesAlone(g durward.Grant) durward.Grant {
 	return durward.Grant{Mode: g.Mode, StepDown: g.StepDown, Require: g.Require, Files: g.Files}
+}
+
+// equal reports whether two grants that are about files alone say the same.
+func equal(a, b *durward.Grant) bool {
+	f, o := &a.Files, &b.Files
+	return a.Mode == b.Mode && a.StepDown == b.StepDown && slices.Equal(a.Require, b.Require) &&
+		slices.Equal(f.Read, o.Read) && slices.Equal(f.Write, o.Write) && slices.Equal(f.Deny, o.Deny) &&
+		slices.Equal(f.Protect, o.Protect) && slices.Equal(f.Exec, o.Exec) && slices.Equal(f.Links, o.Links) &&
+		slices.Equal(f.DenyGlobs, o.DenyGlobs) && f.HostReadOnly == o.HostReadOnly && f.CopyOnWrite == o.CopyOnWrite
 }
 
 // own gives a grant that is about files alone lists of its own.

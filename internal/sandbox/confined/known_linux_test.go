@@ -53,3 +53,29 @@ func TestAGrantIsKnownAgain(t *testing.T) {
 		t.Errorf("%d grants are known, the first of all among them", n)
 	}
 }
+
+// Grants differ by each member that is there.
+func TestEveryMemberOfAGrantCounts(t *testing.T) {
+	full := func() reflect.Value { return reflect.New(reflect.TypeFor[durward.Grant]()).Elem() }
+	whole := full()
+	whole.Set(reflect.ValueOf(aboutFilesAlone(durward.Grant{Mode: "x", StepDown: true, Require: make([]durward.Requirement, 1)})))
+	for _, name := range []string{"Mode", "StepDown", "Require"} {
+		other := full()
+		other.FieldByName(name).Set(whole.FieldByName(name))
+		if equal(other.Addr().Interface().(*durward.Grant), new(durward.Grant)) {
+			t.Errorf("grants are equal whatever their %s", name)
+		}
+	}
+	for field := range reflect.TypeFor[durward.Files]().Fields() {
+		var other durward.Grant
+		switch v := reflect.ValueOf(&other.Files).Elem().FieldByIndex(field.Index); v.Kind() {
+		case reflect.Bool:
+			v.SetBool(true)
+		default:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		}
+		if equal(&other, new(durward.Grant)) {
+			t.Errorf("grants are equal whatever their %s", field.Name)
+		}
+	}
+}

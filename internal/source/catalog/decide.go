@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"fmt"
-
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/toolcall"
 )
@@ -40,7 +38,7 @@ func (c *Catalog) decide(call durward.Call, t durward.Tool) (durward.Decision, e
 }
 
 func allowed(rule string, where durward.Position, g durward.Grant) durward.Decision {
-	return durward.Decision{Allow: true, Rule: rule, Where: where, Grant: g, Reason: fmt.Sprintf("mode %s", g.Mode)}
+	return durward.Decision{Allow: true, Rule: rule, Where: where, Grant: g, Reason: "mode " + string(g.Mode)}
 }
 
 // refusal gives an error of the policy the form of a decision.
