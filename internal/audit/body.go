@@ -8,15 +8,13 @@ import (
 	"github.com/durward/durward/internal/jsonx"
 )
 
-// body gives a record without its first three members, ready for [appendLine]. It is
-// what jsonx.Marshal gives: every call waits for this twice, so it does without looking
-// at types.
-func (r Record) body() ([]byte, error) {
-	room := 1024 // an outcome takes a little over 768
-	if r.Sandbox != nil {
-		room = 2048
-	}
-	b := bodyWriter{text: make([]byte, 0, room)}
+// body gives a record without its first three members, ready for [appendLine].
+func (r Record) body() ([]byte, error) { return r.bodyIn(nil) }
+
+// bodyIn is body in memory that is there, if it is enough. The body is what jsonx.Marshal gives:
+// every call waits for this twice, so it does without looking at types.
+func (r *Record) bodyIn(room []byte) ([]byte, error) {
+	b := bodyWriter{text: room[:0]}
 	b.text = append(b.text, `"phase":`...)
 	b.text = jsonx.AppendString(b.text, string(r.Phase))
 	for _, m := range [...]struct{ name, value string }{

@@ -22,17 +22,17 @@ func Marshal(v any) ([]byte, error) {
 }
 
 // AppendString appends s as Marshal writes it, the quotes included.
-func AppendString(text []byte, s string) []byte {
+func AppendString[T string | []byte](text []byte, s T) []byte {
 	begun := len(text)
 	text = append(text, '"')
 	for rest := s; ; {
 		n := plain([]byte(rest)) // which is no copy
 		text = append(text, rest[:n]...)
-		if rest = rest[n:]; rest == "" {
+		if rest = rest[n:]; len(rest) == 0 {
 			return append(text, '"')
 		}
 		if rest[0] > '~' {
-			quoted, _ := Marshal(s) // a string is never refused
+			quoted, _ := Marshal(string(s)) // a string is never refused
 			return append(text[:begun], bytes.TrimSuffix(quoted, []byte("\n"))...)
 		}
 		text, rest = appendEscape(text, rest[0]), rest[1:]

@@ -112,9 +112,9 @@ func (r *reading) result(content []byte) (durward.Result, error) {
 			}
 		}
 	}
-	data := string(content)
+	data := content
 	if r.encoding == base64ed {
-		data = base64.StdEncoding.EncodeToString(content)
+		data = base64.StdEncoding.AppendEncode(nil, content)
 	}
 	sum := digest(content)
 	answer := answerOf(data, len(content), sum)
@@ -126,7 +126,7 @@ func (r *reading) result(content []byte) (durward.Result, error) {
 
 // answerOf is the output of read. Every read waits for it, and so it is written without
 // looking at types.
-func answerOf(data string, bytesRead int, sum string) json.RawMessage {
+func answerOf(data []byte, bytesRead int, sum string) json.RawMessage {
 	const others = 128
 	answer := make([]byte, 0, len(data)+len(data)/16+others)
 	answer = jsonx.AppendString(append(answer, `{"data":`...), data)

@@ -251,7 +251,7 @@ func TestAnswersAreWhatMarshalGives(t *testing.T) {
 	for _, data := range []string{"", "a\nb", "ä\u2028\x00\x7f\"\\", strings.Repeat("x\n", 5000)} {
 		want, err := jsonx.Marshal(readAnswer{Data: data, BytesRead: len(data), SHA256: digest([]byte(data))})
 		must(t, err)
-		if got := answerOf(data, len(data), digest([]byte(data))); string(got)+"\n" != string(want) {
+		if got := answerOf([]byte(data), len(data), digest([]byte(data))); string(got)+"\n" != string(want) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
