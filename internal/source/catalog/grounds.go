@@ -8,13 +8,14 @@ import (
 )
 
 // readGrant gives what holds the reading of files: the roots that are there, so that one
-// that was removed is not missed by the others.
+// that was removed is not missed by the others. A single one has no others, and where it is not
+// there the guard finds nothing.
 func readGrant(p *mcppolicy.Policy) durward.Grant {
 	limits := durward.DefaultLimits()
 	limits.Output = durward.Unlimited // a window is bounded by maxReadBytes
 	g := durward.Grant{Mode: durward.ReadOnly, StepDown: true, Limits: limits}
 	for _, r := range p.Roots {
-		if p.There(r.Path) {
+		if len(p.Roots) == 1 || p.There(r.Path) {
 			g.Files.Read = append(g.Files.Read, r.Path)
 		}
 	}
