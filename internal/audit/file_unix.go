@@ -164,12 +164,12 @@ func owned(path string, info fs.FileInfo, mode fs.FileMode) error {
 
 // linkedSize gives the size of an open file that still has a name.
 func linkedSize(f *os.File) (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
+	var st unix.Stat_t
+	if err := onDescriptor(f, func(fd int) error { return unix.Fstat(fd, &st) }); err != nil {
 		return 0, err
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink == 0 {
+	if st.Nlink == 0 {
 		return 0, &os.PathError{Op: "stat", Path: f.Name(), Err: syscall.ENOENT}
 	}
-	return info.Size(), nil
+	return st.Size, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -29,26 +28,31 @@ func decode(op string, input json.RawMessage, fields []field) error {
 	if !bytes.HasPrefix(bytes.TrimLeft(input, " \t\r\n"), []byte("{")) {
 		return misfit(durward.WrongType, op, fields, "the input is no object")
 	}
-	members, err := jsonx.Object(input, jsonx.Limits{Bytes: int64(len(input))}) // the door has bounded it
-	if err != nil {
+	if err := jsonx.Check(input, jsonx.Limits{Bytes: int64(len(input))}); err != nil { // the door has bounded it
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
-			return misfit(durward.UnknownField, op, fields, "there is no member %q", name)
+	values := make([]json.RawMessage, len(fields))
+	unknown, others := "", false
+	for name, value := range jsonx.Members(jsonx.TrimSpace(input)) {
+		if i := slices.IndexFunc(fields, func(f field) bool { return f.name == string(name) }); i >= 0 {
+			values[i] = value
+		} else if !others || string(name) < unknown { // the first of all names
+			unknown, others = string(name), true
 		}
 	}
-	for _, f := range fields {
-		if _, there := members[f.name]; f.needed && !there {
+	if others {
+		return misfit(durward.UnknownField, op, fields, "there is no member %q", unknown)
+	}
+	for i, f := range fields {
+		if f.needed && values[i] == nil {
 			return misfit(durward.MissingField, op, fields, "%q is missing", f.name)
 		}
 	}
-	for _, f := range fields {
-		value, there := members[f.name]
-		if !there {
+	for i, f := range fields {
+		if values[i] == nil {
 			continue
 		}
-		if reason := f.take(value); reason != "" {
+		if reason := f.take(values[i]); reason != "" {
 			return misfit(reason, op, fields, "%q does not fit", f.name)
 		}
 	}
