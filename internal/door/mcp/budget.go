@@ -27,11 +27,22 @@ type part struct {
 func (b *budget) ask(bytes int64) *part {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := &part{of: b, bytes: min(bytes, b.most), given: make(chan struct{})}
+	p := &part{of: b, bytes: min(bytes, b.most), given: there}
+	if len(b.waiting) == 0 && b.used+p.bytes <= b.most {
+		b.used += p.bytes
+		return p
+	}
+	p.given = make(chan struct{})
 	b.waiting = append(b.waiting, p)
-	b.give()
 	return p
 }
+
+// there is the channel of parts for which nobody had to wait.
+var there = func() chan struct{} {
+	given := make(chan struct{})
+	close(given)
+	return given
+}()
 
 // try gives a part that is there at once, or nil.
 func (b *budget) try(bytes int64) *part {

@@ -66,6 +66,11 @@ func (c *pending) enter(ctx context.Context, place *part) error {
 	if place == nil {
 		return nil
 	}
+	select {
+	case <-place.given:
+		return nil
+	default:
+	}
 	var late <-chan time.Time
 	if limit := c.inv.timeoutMs(); c.inv.call.Tool == cmdRun && limit > 0 {
 		timer := time.NewTimer(time.Duration(limit) * time.Millisecond)
