@@ -1,4 +1,4 @@
-// Package clientconfig reads which MCP servers other programs were told of.
+// Package clientconfig reads which MCP servers other programs were told of, and tells them of one more.
 //
 // Each program keeps them in a file of its own, and in its own words:
 //
@@ -11,7 +11,8 @@
 //
 // All but TOML may have comments and commas too many, as those programs read them. [Client.Places]
 // says where the files are, and [Read] what is in one, in words that durward has. What it has no
-// words for is listed and never dropped in silence. Nothing here opens a file.
+// words for is listed and never dropped in silence. A [Text] is changed in one place and stays as it is in
+// all others. Nothing here opens a file.
 package clientconfig
 
 import (
@@ -76,4 +77,25 @@ type Server struct {
 	Left       []Left
 	// Asked are the variables that stand for what the client asked a person for.
 	Asked []string
+}
+
+// Title is what the program is called by people.
+func (c Client) Title() string {
+	switch c {
+	case ClaudeCode:
+		return "Claude Code"
+	case ClaudeDesktop:
+		return "Claude Desktop"
+	case Codex:
+		return "Codex"
+	case Cursor:
+		return "Cursor"
+	case Gemini:
+		return "Gemini CLI"
+	case VSCode:
+		return "VS Code"
+	case Windsurf:
+		return "Windsurf"
+	}
+	return string(c)
 }

@@ -92,7 +92,7 @@ func objectOf(file string, data []byte) (map[string]json.RawMessage, error) {
 	text, err := hujson.Standardize(bytes.Clone(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	switch {
 	case err != nil:
-		problems.Add(durward.Position{File: file}, "%s", err)
+		return nil, jsonProblem(file, err)
 	case !bytes.HasPrefix(jsonx.TrimSpace(text), []byte("{")):
 		problems.Add(durward.Position{File: file}, "the document must be a mapping")
 	default:

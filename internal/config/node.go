@@ -1,6 +1,10 @@
 package config
 
-import "github.com/durward/durward"
+import (
+	"slices"
+
+	"github.com/durward/durward"
+)
 
 // A Kind is the type of a value.
 type Kind int
@@ -53,6 +57,12 @@ func (n *Node) Get(name string) *Node {
 		}
 	}
 	return nil
+}
+
+// Equal reports whether two documents say the same, in the same order, wherever it stands. Neither may be nil.
+func Equal(a, b *Node) bool {
+	return a.Kind == b.Kind && a.Text == b.Text && slices.EqualFunc(a.Items, b.Items, Equal) &&
+		slices.EqualFunc(a.Fields, b.Fields, func(a, b Field) bool { return a.Name == b.Name && Equal(a.Value, b.Value) })
 }
 
 // name is what a message calls the node.

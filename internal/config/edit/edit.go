@@ -149,7 +149,7 @@ func (d *Document) apply(s *spot, want *config.Node, splices ...splice) error {
 	if err != nil {
 		return refuse(s.node.Where, "the edit leads to a document that cannot be read: %s", err)
 	}
-	if !equal(root, want) || d.json && !json.Valid([]byte(text)) {
+	if !config.Equal(root, want) || d.json && !json.Valid([]byte(text)) {
 		return unsafe(s.node.Where)
 	}
 	d.source, d.root = newSource(d.file, text), root

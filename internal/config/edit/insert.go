@@ -213,7 +213,7 @@ func (d *Document) replace(s *spot, v Value) error {
 	if err := check(v); err != nil {
 		return err
 	}
-	if equal(s.node, v.node()) {
+	if config.Equal(s.node, v.node()) {
 		return nil
 	}
 	if isCollection(v) && s.node.Kind == config.Null {

@@ -103,24 +103,6 @@ func eachText(v Value, f func(text string, nothing bool)) {
 	}
 }
 
-// equal reports whether two trees hold the same, wherever it stands.
-func equal(a, b *config.Node) bool {
-	if a.Kind != b.Kind || a.Text != b.Text || len(a.Items) != len(b.Items) || len(a.Fields) != len(b.Fields) {
-		return false
-	}
-	for i := range a.Items {
-		if !equal(a.Items[i], b.Items[i]) {
-			return false
-		}
-	}
-	for i := range a.Fields {
-		if a.Fields[i].Name != b.Fields[i].Name || !equal(a.Fields[i].Value, b.Fields[i].Value) {
-			return false
-		}
-	}
-	return true
-}
-
 // with gives the tree in which another node stands at s.
 func (s *spot) with(n *config.Node) *config.Node {
 	if s.parent == nil {
