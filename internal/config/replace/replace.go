@@ -46,15 +46,37 @@ const lockTime = 5 * time.Second
 // before its name is given to the new text loses that change. After an error the file
 // holds what it held, and nothing is left behind but perhaps the backup; only an error
 // in making the change of names last comes too late for that, and says so.
-func File(path string, was, text []byte) error {
+func File(path string, was, text []byte) error { return file(path, was, text, true) }
+
+// Swap is [File] for who keeps the former text elsewhere: no backup is made.
+func Swap(path string, was, text []byte) error { return file(path, was, text, false) }
+
+func file(path string, was, text []byte, backup bool) error {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
 	}
-	if err := replace(target, was, text); err != nil {
+	if err := replace(target, was, text, backup); err != nil {
 		return fmt.Errorf("replace %s: %w", target, err)
 	}
 	return nil
+}
+
+// Remove takes the file at path away, which has to hold was. A link is refused, as [File] refuses what is no
+// regular file of one name, and so is what others are about to replace.
+func Remove(path string, was []byte) error {
+	unlock, _, unchanged, err := hold(path, was)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	defer unlock()
+	if err := unchanged(); err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
 }
 
 // First makes the file at path with its first text. The file is open to this user alone,
@@ -82,27 +104,19 @@ func First(path string, text []byte) error {
 	return syncDir(dir)
 }
 
-func replace(target string, was, text []byte) error {
-	f, err := open(target)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	unlock, err := lock(f, target, time.Now().Add(lockTime))
+func replace(target string, was, text []byte, backup bool) error {
+	unlock, info, unchanged, err := hold(target, was)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	unchanged := func() error { return holds(target, info, was) }
 	if err := unchanged(); err != nil {
 		return err
 	}
-	if err := put(target+Backup, was, info, func() error { return nil }); err != nil {
-		return fmt.Errorf("its backup: %w", err)
+	if backup {
+		if err := put(target+Backup, was, info, func() error { return nil }); err != nil {
+			return fmt.Errorf("its backup: %w", err)
+		}
 	}
 	if err := put(target, text, info, unchanged); err != nil {
 		return err
@@ -111,6 +125,29 @@ func replace(target string, was, text []byte) error {
 		return fmt.Errorf("it is replaced, but that may not outlive a crash of the machine: %w", err)
 	}
 	return nil
+}
+
+// hold keeps others from replacing a file until unlock, and tells by unchanged whether it still is the one
+// that was opened, and holds what was read.
+func hold(target string, was []byte) (unlock func(), info fs.FileInfo, unchanged func() error, err error) {
+	f, err := open(target)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	info, err = f.Stat()
+	var release func()
+	if err == nil {
+		release, err = lock(f, target, time.Now().Add(lockTime))
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, nil, err
+	}
+	unlock = func() {
+		release()
+		f.Close()
+	}
+	return unlock, info, func() error { return holds(target, info, was) }, nil
 }
 
 // open opens a regular file of one name for writing, though nothing is written to it:

@@ -59,6 +59,41 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// Who keeps the former text elsewhere gets no backup, and one that is there stays.
+func TestSwap(t *testing.T) {
+	file := write(t, "one")
+	must(t, replace.Swap(file, []byte("one"), []byte("two")), os.WriteFile(file+".bak", []byte("mine"), 0o600))
+	must(t, replace.Swap(file, []byte("two"), []byte("three")))
+	if err := replace.Swap(file, []byte("two"), []byte("four")); !errors.Is(err, replace.ErrChanged) {
+		t.Error(err)
+	}
+	if now, was := read(t, file), read(t, file+".bak"); now != "three" || was != "mine" {
+		t.Errorf("%q, and beside it %q", now, was)
+	}
+}
+
+// Only what was read is removed, and no link.
+func TestRemove(t *testing.T) {
+	file := write(t, "one")
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(file, link))
+	if err := replace.Remove(file, []byte("on")); !errors.Is(err, replace.ErrChanged) {
+		t.Error(err)
+	}
+	for _, other := range []string{link, filepath.Dir(file), file + "x"} {
+		if err := replace.Remove(other, []byte("one")); err == nil {
+			t.Errorf("%s is removed", other)
+		}
+	}
+	if got := read(t, file); got != "one" {
+		t.Errorf("it holds %q", got)
+	}
+	must(t, replace.Remove(file, []byte("one")))
+	if got := names(t, filepath.Dir(file)); got != "" {
+		t.Error(got)
+	}
+}
+
 // The first text is for its owner alone, and takes the place of nothing.
 func TestFirst(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
