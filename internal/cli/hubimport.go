@@ -27,6 +27,11 @@ type importing struct {
 	*serversChange
 	data    importData
 	secrets secrets
+	// source is the word that was given, or the file that it means; servers are those that were added.
+	source  string
+	servers []string
+	// connected are the entries that durward wrote itself.
+	connected []deed
 }
 
 type importData struct {
@@ -53,7 +58,9 @@ const (
 	// importTaken servers have the name of one that is there, which stays.
 	importTaken   importWord = "taken"
 	importRefused importWord = "refused"
-	importLeft    importWord = "left"
+	// importSelf servers are durward itself.
+	importSelf importWord = "self"
+	importLeft importWord = "left"
 )
 
 // An importVariable is one that stands for a value that is not written.
@@ -63,28 +70,33 @@ type importVariable struct {
 }
 
 func (p *program) importCommand() *cobra.Command {
-	dryRun := false
-	names := make([]string, 0, 8)
-	for _, c := range clientconfig.Clients() {
-		names = append(names, string(c))
-	}
+	dryRun, undo := false, false
+	names := clientNames()
 	cmd := &cobra.Command{
 		Use: "import CLIENT|FILE", Short: "take over the MCP servers that another program was told of", Args: exactly(1),
 		Long: "Reads what the user told " + strings.Join(names, ", ") + `, or a file of one of
 them, and adds the servers to the configuration of the hub, disabled ones as such. A name that is taken stays as it is. Secrets are not written:
 a reference to a variable stands in the place of each, which you set for the hub. What cannot be carried over is listed. Nothing is
-started, the other program's file is not touched, and the former text of the hub's is kept beside it in a file that ends in .bak.`,
-		Example:   "  durward import claude-desktop --dry-run\n  durward import .mcp.json",
+started, the other program's file is not touched, and the former text of the hub's is kept beside it in a file that ends in .bak.
+--undo puts that text back, or takes the servers out where the file was changed since.`,
+		Example:   "  durward import claude-desktop --dry-run\n  durward import .mcp.json\n  durward import claude-desktop --undo",
 		ValidArgs: names,
 	}
 	x := p.hubFlags(cmd)
+	cmd.Flags().BoolVar(&undo, "undo", false, "undo the last import from there")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would change and change nothing")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		c, err := x.changeServers(dryRun, true, false)
+		c, err := x.changeServers(dryRun, !undo, false)
 		if err != nil {
 			return err
 		}
-		m := &importing{serversChange: c, secrets: secrets{}}
+		m := &importing{serversChange: c, secrets: secrets{}, source: args[0]}
+		if !clientconfig.Known(args[0]) {
+			m.source = absolute(args[0], m.dir)
+		}
+		if undo {
+			return m.undo()
+		}
 		m.data.From, m.data.Notes, m.data.Variables = []string{}, []importNote{}, []importVariable{}
 		return m.run(args[0])
 	}
@@ -92,6 +104,10 @@ started, the other program's file is not touched, and the former text of the hub
 }
 
 func (m *importing) run(word string) error {
+	var err error
+	if m.connected, err = m.deeds("connect"); err != nil {
+		return err
+	}
 	if err := m.readAll(word); err != nil {
 		return err
 	}
@@ -100,8 +116,7 @@ func (m *importing) run(word string) error {
 	if _, err := m.judge(); err != nil {
 		return err
 	}
-	var err error
-	if m.data.changeData, err = m.made(); err != nil {
+	if m.data.changeData, err = m.write(); err != nil {
 		return err
 	}
 	if m.json {
@@ -164,6 +179,10 @@ func (m *importing) takeServer(file string, s clientconfig.Server) {
 		m.remark(s.Name, importRefused, file, "the configuration has a mistake already")
 		return
 	}
+	if why := m.itself(file, s); why != "" {
+		m.remark(s.Name, importSelf, file, why)
+		return
+	}
 	for _, known := range now.Servers {
 		if known.Name == hubconfig.Fold(s.Name) {
 			m.remark(s.Name, importTaken, known.Where.String(), "a server has this name, and stays as it is")
@@ -182,6 +201,7 @@ func (m *importing) takeServer(file string, s clientconfig.Server) {
 		return
 	}
 	m.remark(s.Name, importAdded, file, "")
+	m.servers = append(m.servers, s.Name)
 	m.data.Variables = append(m.data.Variables, variables...)
 	for _, left := range s.Left {
 		m.remark(s.Name, importLeft, left.Path, left.Why)
@@ -190,17 +210,11 @@ func (m *importing) takeServer(file string, s clientconfig.Server) {
 
 // added says what is done, and notes what it does to the text.
 func (m *importing) added() []string {
-	var names []string
-	for _, n := range m.data.Notes {
-		if n.What == importAdded {
-			names = append(names, n.Server)
-		}
-	}
-	if len(names) == 0 {
+	if len(m.servers) == 0 {
 		return nil
 	}
 	m.lines = changedLines(m.was, m.text.Bytes())
-	return []string{"added " + plural(len(names), "server")}
+	return []string{"added " + plural(len(m.servers), "server")}
 }
 
 // report says what became of each server, what to set, and what was changed.

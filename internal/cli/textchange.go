@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/config/edit"
@@ -153,15 +154,17 @@ func unreplaced(err error) error {
 	if err == nil {
 		return nil
 	}
-	reason := durward.FileIO
+	reason, hint := durward.FileIO, "see to it that the file and its folder can be written, and try again"
+	changed := errors.Is(err, replace.ErrChanged)
 	switch {
-	case errors.Is(err, replace.ErrChanged):
-		reason = durward.ChangedMeanwhile
+	case changed:
+		reason, hint = durward.ChangedMeanwhile, "type the same again: the file is read anew"
 	case errors.Is(err, fs.ErrPermission):
 		reason = durward.FilePermission
+	case errors.Is(err, syscall.ENOSPC):
+		reason, hint = durward.NoSpace, "nothing was changed; make room, and try again"
 	}
 	return &durward.Error{
-		Reason: reason, Op: "replace the file", Hint: "see to it that the file and its folder can be written, and try again",
-		Retry: errors.Is(err, replace.ErrBusy), Err: err,
+		Reason: reason, Op: "replace the file", Hint: hint, Retry: changed || errors.Is(err, replace.ErrBusy), Err: err,
 	}
 }
