@@ -66,6 +66,10 @@ func (x *connecting) ownHub() ([]string, error) {
 	if info, err := os.Stat(sandbox); err != nil || !info.IsDir() {
 		return nil, usageError("name one that is there with --sandbox-dir DIR: files beyond it are out of reach of the servers' arguments", "there is no folder %s", sandbox)
 	}
+	// The client names the file, which is more than it takes to have come with this folder.
+	if err := x.mayStart(e.settings, e.read); err != nil {
+		return nil, err
+	}
 	for _, w := range e.config.Warnings {
 		x.note("warning: %s", safetext.Line(w))
 	}

@@ -99,11 +99,14 @@ func (m *importing) undo() error {
 
 // putBack puts the former text back, or takes the file away where there was none.
 func (m *importing) putBack(known *deed, former []byte) error {
-	var err error
+	k, err := m.trustBefore()
+	if err != nil {
+		return err
+	}
 	if known.Was == "" {
 		err = known.removeMade(m.was)
-	} else {
-		err = unreplaced(replace.Swap(known.File, m.was, former))
+	} else if err = unreplaced(replace.Swap(known.File, m.was, former)); err == nil {
+		err = k.follow(known.File, former)
 	}
 	if err != nil {
 		return err
