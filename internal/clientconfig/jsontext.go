@@ -27,13 +27,21 @@ func newJSONText(file, text string, way []string) (*jsonText, error) {
 		return t, nil
 	}
 	var err error
-	if t.root, err = hujson.Parse([]byte(text)); err != nil {
+	if t.root, err = hujson.Parse(terminated(text)); err != nil {
 		return nil, jsonProblem(file, err)
 	}
 	if at, missing, err := t.find(); err == nil && missing == nil && holdsServers(at, way) {
 		t.way = append(t.way, "servers")
 	}
 	return t, nil
+}
+
+// terminated ends the last line where it may be a comment, which need not end for those who write it.
+func terminated(text string) []byte {
+	if last := text[strings.LastIndexByte(text, '\n')+1:]; strings.Contains(last, "//") {
+		text += "\n"
+	}
+	return []byte(text)
 }
 
 // holdsServers reports whether what stands at "mcp" has its servers one step further down, as
@@ -335,7 +343,7 @@ func (p patch) text() []byte {
 
 // become takes another text over, provided that it says what the patch makes of this one.
 func (t *jsonText) become(text, what string, p patch) error {
-	root, err := hujson.Parse([]byte(text))
+	root, err := hujson.Parse(terminated(text))
 	if err != nil {
 		return unsafe(t.file, what)
 	}

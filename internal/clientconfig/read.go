@@ -89,7 +89,7 @@ func partAt(n *config.Node, name string) []part {
 // other things in the same file.
 func objectOf(file string, data []byte) (map[string]json.RawMessage, error) {
 	var problems config.Problems
-	text, err := hujson.Standardize(bytes.Clone(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	text, err := hujson.Standardize(terminated(string(bytes.TrimPrefix(data, []byte(byteOrderMark)))))
 	switch {
 	case err != nil:
 		return nil, jsonProblem(file, err)
