@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -56,6 +57,9 @@ func Read(path string) (File, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return File{}, err
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return File{}, errors.New("it is no regular file") // to open a device may do something
 	}
 	f, _, err := smallfile.Open(path)
 	if err != nil {
