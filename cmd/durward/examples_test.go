@@ -43,7 +43,8 @@ var asking = []string{
 // begins with.
 func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 	dir := t.TempDir()
-	env := append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "EDITOR=true", "VISUAL=")
+	env := append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "EDITOR=true", "VISUAL=",
+		"HOME="+t.TempDir(), "TMPDIR="+t.TempDir(), "CLAUDE_CONFIG_DIR=")
 	shell := func(line string) string {
 		cmd := exec.Command("sh", "-c", line)
 		cmd.Dir, cmd.Env = dir, env

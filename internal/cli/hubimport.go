@@ -79,7 +79,7 @@ them, and adds the servers to the configuration of the hub, disabled ones as suc
 a reference to a variable stands in the place of each, which you set for the hub. What cannot be carried over is listed. Nothing is
 started, the other program's file is not touched, and the former text of the hub's is kept beside it in a file that ends in .bak.
 --undo puts that text back, or takes the servers out where the file was changed since.`,
-		Example:   "  durward import claude-desktop --dry-run\n  durward import .mcp.json\n  durward import claude-desktop --undo",
+		Example:   "  durward import claude-desktop --dry-run\n  durward import .mcp.json\n  durward import .mcp.json --undo",
 		ValidArgs: names,
 	}
 	x := p.hubFlags(cmd)
