@@ -49,7 +49,7 @@ func TestWhoConnectsAClientIsAsked(t *testing.T) {
 	const written = "{\"written\": \"by the client\"}"
 	plant(t, file, written)
 	d.types("y\r")
-	if said := d.reads("docs/errors.md"); !strings.Contains(said, "DWD-FS-021") || !strings.Contains(said, "fix: type the same again") {
+	if said := d.reads("more: "); !strings.Contains(said, "DWD-FS-021") || !strings.Contains(said, "fix: type the same again") {
 		t.Errorf("it says %q", said)
 	}
 	d.ends(1)
