@@ -137,6 +137,20 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
+// Nothing that somebody left in a folder ends the program.
+func TestDeepFiles(t *testing.T) {
+	for _, text := range []string{`{"a": ` + strings.Repeat("[", 5<<20), "{}\n" + strings.Repeat(`{"a":`, 5<<20)} {
+		if found, err := Read("deep.json", []byte(text), Options{}); err == nil || !strings.Contains(err.Error(), "1000 deep") {
+			t.Errorf("it is read as %+v: %v", found, err)
+		}
+	}
+	text := `{"a": "` + strings.Repeat(`[\"[`, 2000) + `", /* ` + strings.Repeat("{", 2000) + " */ // " + strings.Repeat("[", 2000) + "\n" +
+		`"mcpServers": {"b": {"command": "c"}}}`
+	if found, err := Read("flat.json", []byte(text), Options{}); err != nil || len(found.Servers) != 1 {
+		t.Errorf("%+v: %v", found, err)
+	}
+}
+
 func TestPlaces(t *testing.T) {
 	linux := Machine{OS: "linux", Home: "/h"}
 	for _, test := range []struct {

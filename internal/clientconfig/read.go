@@ -89,6 +89,11 @@ func partAt(n *config.Node, name string) []part {
 // other things in the same file.
 func objectOf(file string, data []byte) (map[string]json.RawMessage, error) {
 	var problems config.Problems
+	if at := tooDeep(data); at >= 0 {
+		line := 1 + bytes.Count(data[:at], []byte("\n"))
+		problems.Add(durward.Position{File: file, Line: line}, "lists and objects stand more than %d deep inside each other", mostDeep)
+		return nil, problems
+	}
 	text, err := hujson.Standardize(terminated(string(bytes.TrimPrefix(data, []byte(byteOrderMark)))))
 	switch {
 	case err != nil:

@@ -22,6 +22,8 @@ func (t *tomlText) tree(text string) (*config.Node, error) {
 	return config.ParseWith(t.file, []byte(text), config.Options{Format: config.TOML})
 }
 
+func (t *tomlText) alone(string) []byte { return t.bytes() }
+
 // found gives the entry of a name as the document says it, or nil.
 func (t *tomlText) found(name string) *config.Node {
 	n, err := t.tree(t.text)

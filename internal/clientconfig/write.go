@@ -45,6 +45,8 @@ type syntax interface {
 	bytes() []byte
 	// raw gives the text of an entry, if there is one.
 	raw(name string) (string, bool)
+	// alone gives a document that has the entry of a name, and perhaps nothing else.
+	alone(name string) []byte
 	// set adds an entry, or puts it in the place of the one that is there.
 	set(name string, members []member) error
 	// restore puts a text back that raw gave.
@@ -101,7 +103,7 @@ func (t *Text) Bytes() []byte { return append([]byte(t.mark), t.syntax.bytes()..
 
 // Find gives the server of a name, if there is one.
 func (t *Text) Find(name string) (Server, bool) {
-	found, err := Read(t.file, orEmpty(t.client, t.Bytes()), Options{Client: t.client})
+	found, err := Read(t.file, t.syntax.alone(name), Options{Client: t.client})
 	if err != nil {
 		return Server{}, false
 	}
