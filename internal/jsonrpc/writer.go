@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/durward/durward"
@@ -12,20 +13,30 @@ import (
 // A Writer sends messages as lines, each by one call of Write. It is safe for
 // concurrent use; while the stream takes nothing, all who send wait.
 type Writer struct {
-	mu  sync.Mutex
-	out io.Writer // guarded by mu
-	err error     // guarded by mu; the first of out, which everyone gets from then on
+	mu   sync.Mutex
+	out  io.Writer // guarded by mu
+	err  error     // guarded by mu; the first of out, which everyone gets from then on
+	room []byte    // guarded by mu; memory for a line
 }
+
+// maxRoom bounds the memory that a Writer keeps for the next line.
+const maxRoom = 16 << 10
 
 // NewWriter makes a Writer.
 func NewWriter(w io.Writer) *Writer { return &Writer{out: w} }
 
 // Send sends one message.
-func (w *Writer) Send(m Message) error { return w.send(m.Append(m.room())) }
+func (w *Writer) Send(m Message) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.send(m.Append(slices.Grow(w.room[:0], m.size())))
+}
 
 // SendBatch sends the responses to a batch, at least one.
 func (w *Writer) SendBatch(list []Message) error {
-	line := []byte{'['}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	line := append(w.room[:0], '[')
 	for i, m := range list {
 		if i > 0 {
 			line = append(line, ',')
@@ -35,24 +46,27 @@ func (w *Writer) SendBatch(list []Message) error {
 	return w.send(append(line, ']'))
 }
 
+// send needs mu.
 func (w *Writer) send(line []byte) error {
-	if bytes.IndexByte(line, '\n') >= 0 {
+	line = append(line, '\n')
+	if cap(line) <= maxRoom {
+		w.room = line
+	}
+	if bytes.IndexByte(line, '\n') < len(line)-1 {
 		return &durward.Error{Reason: durward.Defect, Op: "jsonrpc", Err: errors.New("what was to be sent raw is not JSON")}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.err == nil {
-		_, w.err = w.out.Write(append(line, '\n'))
+		_, w.err = w.out.Write(line)
 	}
 	return w.err
 }
 
-// room is an empty text that the message and its newline fit in, as a rule.
-func (m Message) room() []byte {
+// size is what the message and its newline fit in, as a rule.
+func (m Message) size() int {
 	const others = 128
 	size := others + len(m.ID.text) + len(m.Method) + len(m.Params) + len(m.Result)
 	if m.Error != nil {
 		size += len(m.Error.Message) + len(m.Error.Data)
 	}
-	return make([]byte, 0, size)
+	return size
 }
