@@ -52,14 +52,15 @@ func (s *session) direct(r request) reply {
 	if input != nil && !isObject(input) {
 		return refuse(jsonrpc.InvalidParams, "params is not an object")
 	}
-	inv := s.invoke(r, "direct", durward.ToolID(r.Method), input)
-	inv.call.Client = s.client
-	return reply{call: &pending{inv: inv, asked: mcpspec.Silent, answer: func(result durward.Result, err error) reply {
+	p := &pending{inv: s.invoke(r, "direct", durward.ToolID(r.Method), input), asked: mcpspec.Silent}
+	p.inv.call.Client = s.client
+	p.answer = func(result durward.Result, err error) reply {
 		if err != nil {
-			return reply{bad: errorOf(inv, result, err)}
+			return reply{bad: errorOf(p.inv, result, err)}
 		}
-		return reply{result: outputOf(inv, result)}
-	}}}
+		return reply{result: outputOf(p.inv, result)}
+	}
+	return reply{call: p}
 }
 
 // callTool answers tools/call.
@@ -75,18 +76,19 @@ func (s *session) callTool(_ context.Context, r request) reply {
 	if tool == "" {
 		return refuse(jsonrpc.InvalidParams, "unknown tool "+strconv.Quote(mcpspec.Short(name)))
 	}
-	inv := s.invoke(r, "mcp", tool, r.params.arguments)
-	inv.call.Client, inv.call.Trace = s.client, r.meta.Trace
-	asked := s.level
+	p := &pending{inv: s.invoke(r, "mcp", tool, r.params.arguments), asked: s.level, token: r.meta.Progress}
+	p.inv.call.Client, p.inv.call.Trace = s.client, r.meta.Trace
 	if r.meta.Modern {
-		inv.call.Client, asked = r.meta.Client, r.meta.Level
+		p.inv.call.Client, p.asked = r.meta.Client, r.meta.Level
 	}
-	return reply{call: &pending{inv: inv, asked: asked, token: r.meta.Progress, answer: func(result durward.Result, err error) reply {
+	m := r.mark()
+	p.answer = func(result durward.Result, err error) reply {
 		if err != nil {
-			return reply{result: failure(r.mark(), inv, result, err)}
+			return reply{result: failure(m, p.inv, result, err)}
 		}
-		return reply{result: success(r.mark(), inv, result)}
-	}}}
+		return reply{result: success(m, p.inv, result)}
+	}
+	return reply{call: p}
 }
 
 // invoke makes a call of a tool and what it is given.
