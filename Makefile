@@ -17,7 +17,7 @@ export GOFLAGS := -buildvcs=false -timeout=20m $(GOFLAGS)
 export GORACE := atexit_sleep_ms=0
 
 # Packages whose tests differ between root and everybody else.
-UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/file ./internal/engine/process ./internal/engine/process/abuse ./internal/fsroot ./internal/pathguard ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
+UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/file ./internal/engine/process ./internal/engine/process/abuse ./internal/fsroot ./internal/pathguard ./internal/release ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
 
 # $(call tagged,TAG) lists the packages with tests behind a build tag.
 tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xargs -r dirname | sort -u)

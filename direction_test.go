@@ -16,7 +16,7 @@ const module = "github.com/durward/durward"
 var leaves = []string{
 	"docs", "internal/audit", "internal/chunks", "internal/clientconfig", "internal/config", "internal/content", "internal/credential", "internal/dirlock", "internal/domain", "internal/droplog", "internal/errorpage",
 	"internal/execpolicy", "internal/fileuri", "internal/fsroot", "internal/httpedge", "internal/hubconfig", "internal/hubedit", "internal/hubpin", "internal/jsonrpc", "internal/jsonx",
-	"internal/machine", "internal/mcppolicy", "internal/mcpserve", "internal/mcpspec", "internal/netguard", "internal/pathguard", "internal/policy", "internal/safetext",
+	"internal/machine", "internal/mcppolicy", "internal/mcpserve", "internal/mcpspec", "internal/netguard", "internal/pathguard", "internal/policy", "internal/release", "internal/safetext",
 	"internal/sandbox", "internal/schema", "internal/smallfile", "internal/telemetry", "internal/toolcall", "internal/toolsearch", "internal/trust", "internal/wsedge",
 }
 

@@ -198,6 +198,23 @@ const (
 	ToolsChanged Reason = "tools_changed"
 )
 
+// Releases.
+const (
+	// ReleaseUnverified is of a release that is not what it pretends to be.
+	ReleaseUnverified Reason = "release_unverified"
+	ReleaseNotFound   Reason = "release_not_found"
+	// ReleaseUnread is of a release of which a file could not be had.
+	ReleaseUnread Reason = "release_unread"
+	ReleaseOlder  Reason = "release_older"
+	// ProgramForeign is of a program that others put where it is, and will replace.
+	ProgramForeign Reason = "program_foreign"
+	// ProgramUnfit is of a program that does not start, or is not what it was said to be.
+	ProgramUnfit Reason = "program_unfit"
+	InstallBusy  Reason = "install_busy"
+	// NothingKept is of a rollback where there is no former program.
+	NothingKept Reason = "nothing_kept"
+)
+
 type reasonRow struct {
 	word    Reason
 	kind    Kind
@@ -351,6 +368,15 @@ var reasonTable = []reasonRow{
 	{ServerUnknown, NotFound, "DWD-SERVER-006", "no such MCP server"},
 	{ServerFailed, Upstream, "DWD-SERVER-007", "the MCP server could not be started"},
 	{ToolsChanged, Conflict, "DWD-SERVER-008", "a tool is not what was approved"},
+
+	{ReleaseUnverified, Denied, "DWD-RELEASE-001", "the release could not be verified"},
+	{ReleaseNotFound, NotFound, "DWD-RELEASE-002", "there is no such release"},
+	{ReleaseUnread, Upstream, "DWD-RELEASE-003", "the release could not be fetched"},
+	{ReleaseOlder, Conflict, "DWD-RELEASE-004", "the release is older than the program that is installed"},
+	{ProgramForeign, Conflict, "DWD-RELEASE-005", "the program is not for durward to replace"},
+	{ProgramUnfit, Upstream, "DWD-RELEASE-006", "the program does not work here"},
+	{InstallBusy, Busy, "DWD-RELEASE-007", "another installation goes on"},
+	{NothingKept, NotFound, "DWD-RELEASE-008", "no former program is kept"},
 }
 
 func (r Reason) row() reasonRow {

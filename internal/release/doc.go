@@ -52,5 +52,33 @@
 //
 // The name of the folder is the version wanted. The trusted comment has to say the same:
 // an old release that is given out under another name is refused, though its signature
-// is good. Where no name says which version is wanted, the signed one is taken.
+// is good. Where no name says which version is wanted, the names of the assets in a folder of
+// this machine do, and else the signed one is taken.
+//
+// # How an update is verified
+//
+// Each step comes before anything of the next is looked at, and nothing on the disk is changed
+// before the last:
+//
+//  1. SHA256SUMS and its signature are fetched. Addresses are https, also those that a server
+//     sends on to, and each file is held to a size.
+//  2. The key id of the signature is that of the key, which is built into the program or was
+//     named by hand.
+//  3. The signature of SHA256SUMS is good, and the second one, over the first and the trusted
+//     comment.
+//  4. The trusted comment names one version, and it is the wanted one.
+//  5. The asset for this system and that version is fetched, and its sum is the one in SHA256SUMS.
+//  6. All entries of the archive are what they should be, and what they unpack to is bounded.
+//  7. The program starts from where it is to be, and says that version.
+//
+// What this does not show: that there is nothing newer. A server that gives out an old release as
+// the newest, with its own name, is only noticed by a program that is newer itself.
+//
+// # How the program is replaced
+//
+// The new program is written beside the old one, synced, and given the name of the previous one,
+// durward.previous. Then the two change names in one step, and the same step goes back. Where the
+// file system has no such step, the old one gets a third name for a moment, by which the next
+// [Open] knows how far it came. On Windows, where a program that runs can only be renamed,
+// whoever is killed in that moment has the program under this name, .durward.aside.exe.
 package release

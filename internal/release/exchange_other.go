@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package release
+
+func exchange(string, string) error { return errNoExchange }
