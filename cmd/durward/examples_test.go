@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/durward/durward/internal/release/releasetest"
 )
 
 // endless lists the examples that end only when somebody ends them.
@@ -83,6 +85,13 @@ func TestEveryExampleOfTheHelpWorks(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, policy, 0o644)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	signer, err := releasetest.NewSigner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "durward.pub"), signer.PublicKey, 0o644), signer.Make(filepath.Join(dir, "releases", "v0.4.0"), "0.4.0", releasetest.Script("0.4.0"))); err != nil {
+		t.Fatal(err)
 	}
 	for _, d := range []string{dir, filepath.Dir(dir)} { // root's commands run as somebody else
 		if err := os.Chmod(d, 0o755); err != nil {

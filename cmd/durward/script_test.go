@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "flip": flip, "last": last, "signals": signals, "dead": dead, "argument": argument,
 			"until": until, "serving": serving, "sends": sends,
+			"releases": releases, "escapes": escapes, "secures": secures,
 		},
 	})
 }
@@ -34,6 +35,7 @@ func TestScripts(t *testing.T) {
 // setup opens the working directory to commands, which root runs as somebody else. As in
 // /tmp, none of them can put a file in the place of another's.
 func setup(e *testscript.Env) error {
+	e.Values[keys] = keyring{}
 	e.Setenv("DURWARD_STATE_DIR", filepath.Join(e.WorkDir, "state"))
 	e.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector a program waits for a second before it ends
 	return errors.Join(os.Chmod(filepath.Dir(e.WorkDir), 0o755), os.Chmod(e.WorkDir, 0o777|os.ModeSticky))

@@ -130,6 +130,9 @@ func (p *program) fail(err error) int {
 	if p.takesCall() {
 		return execStatus(err)
 	}
+	if p.installs() {
+		return installStatus(err)
+	}
 	return statusOf(err)
 }
 

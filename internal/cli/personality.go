@@ -67,7 +67,7 @@ func firstWord(words []string) string {
 
 // absent lists the commands that other builds have and this one does not.
 var absent = []string{
-	"call", "config", "console", "install", "up", "update",
+	"call", "config", "console", "up",
 }
 
 // present refuses the words of a command that this build does not have.

@@ -53,7 +53,7 @@ func (p *program) root() *cobra.Command {
 	})
 	p.globalFlags(root.PersistentFlags())
 	root.AddCommand(
-		p.serveCommand(), p.gatewayCommand(), p.workerCommand(), p.hubCommand(), p.serverCommand(), p.importCommand(), p.connectCommand(), p.toolsCommand(), p.trustCommand(), p.initCommand(), p.mcpCommand(), p.execServerCommand(), p.runCommand(), p.policyCommand(), p.cmdCommand(),
+		p.serveCommand(), p.gatewayCommand(), p.workerCommand(), p.hubCommand(), p.serverCommand(), p.importCommand(), p.connectCommand(), p.toolsCommand(), p.trustCommand(), p.initCommand(), p.installCommand(), p.updateCommand(), p.mcpCommand(), p.execServerCommand(), p.runCommand(), p.policyCommand(), p.cmdCommand(),
 		p.execCommand(), p.explainCommand(), p.auditCommand(), p.doctorCommand(), p.healthCommand(), p.egressProxyCommand(), p.egressCheckCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand(),
 	)
 	root.SetHelpCommand(p.helpCommand())

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/durward/durward/internal/config/replace"
+	"github.com/durward/durward/internal/mcppolicy"
+)
+
+// dataDir is the user's own data folder: that of mdmcpcfg when called so.
+func (p *program) dataDir() string {
+	name := mainName
+	if p.called == configurator {
+		name = "mdmcp"
+	}
+	switch home := p.home(); {
+	case runtime.GOOS == "windows":
+		return join(p.env["LOCALAPPDATA"], name)
+	case runtime.GOOS == "darwin":
+		return join(home, "Library", "Application Support", name)
+	case filepath.IsAbs(p.env["XDG_DATA_HOME"]):
+		return filepath.Join(p.env["XDG_DATA_HOME"], name)
+	case filepath.IsAbs(home):
+		return filepath.Join(home, ".local", "share", name)
+	}
+	return ""
+}
+
+// A firstPolicy is the policy of a user who has none yet, or the one that is there.
+type firstPolicy struct {
+	madeData
+	// root is the one folder that it opens for reading.
+	root string
+}
+
+// firstPolicy decides whether there is one to be made. Where nobody knows a place for it, its
+// path is empty.
+func (p *program) firstPolicy(named string) firstPolicy {
+	file, err := p.policyPath(named)
+	if err != nil {
+		return firstPolicy{}
+	}
+	_, err = os.Lstat(file)
+	f := firstPolicy{madeData: madeData{Path: file, Made: errors.Is(err, fs.ErrNotExist)}, root: join(p.home(), "code")}
+	if info, err := os.Stat(f.root); err != nil || !info.IsDir() { // a policy has to name a folder that exists
+		f.root = join(p.dataDir(), "files")
+	}
+	return f
+}
+
+// make makes it, unless there is one.
+func (f firstPolicy) make() error {
+	if !f.Made {
+		return nil
+	}
+	if err := os.MkdirAll(f.root, 0o700); err != nil {
+		return fmt.Errorf("a folder for the first policy: %w", err)
+	}
+	err := replace.First(f.Path, []byte(mcppolicy.Starter(f.root)))
+	if err != nil && !errors.Is(err, fs.ErrExist) { // who came first is not overwritten
+		return fmt.Errorf("the first policy %s: %w", f.Path, err)
+	}
+	return nil
+}
+
+// seedLinks plans the links that programs which know mdmcp look for beside the program. What
+// is there stays.
+func seedLinks(file string) []linkData {
+	var links []linkData
+	for _, name := range []string{configurator, "mdmcpsrvr"} {
+		link := linkData{Path: filepath.Join(filepath.Dir(file), name), Target: file}
+		_, err := os.Lstat(link.Path)
+		link.Made = errors.Is(err, fs.ErrNotExist)
+		links = append(links, link)
+	}
+	return links
+}
+
+func makeLinks(links []linkData) error {
+	for _, l := range links {
+		if l.Made {
+			if err := os.Symlink(l.Target, l.Path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
