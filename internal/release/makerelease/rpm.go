@@ -11,14 +11,21 @@ import (
 // rpmArch is what rpm calls a processor.
 var rpmArch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 
-// rpm packs files for rpm, by tar2rpm. Folders that other packages have, too, are not in it.
+// foldersOfAll are folders that every system has. A package of rpm's has those beyond them
+// that its files lie in: they would stay behind.
+var foldersOfAll = []string{
+	"usr", "usr/bin", "usr/lib", "usr/lib/systemd", "usr/lib/systemd/system", "usr/share", "usr/share/doc", "usr/share/man", "usr/share/man/man1",
+}
+
+// rpm packs files for rpm, by tar2rpm.
 func rpm(ctx context.Context, s source, t target, p packaged) ([]byte, error) {
-	files := append(slices.Clone(p.files), file{name: "usr/share/doc/durward", folder: true})
+	files := slices.Clone(p.files)
 	for i := range files {
 		if files[i].name == zshCompletion {
 			files[i].name = zshCompletionOfRPM
 		}
 	}
+	files = slices.DeleteFunc(withFolders(files), func(f file) bool { return slices.Contains(foldersOfAll, f.name) })
 	text, err := tarOf(files, s.time, "")
 	if err != nil {
 		return nil, err
