@@ -50,7 +50,7 @@ func parseDockerfile(text string) (recipe, error) {
 			err = fmt.Errorf("it is not understood here")
 		}
 		if err != nil {
-			return recipe{}, fmt.Errorf("Dockerfile: %s: %w", line, err)
+			return recipe{}, fmt.Errorf("deploy/Dockerfile: %s: %w", line, err)
 		}
 	}
 	return r, nil
@@ -105,7 +105,7 @@ func (r recipe) files(context []file) ([]file, error) {
 				return err == nil && is
 			})
 			if found < 0 {
-				return nil, fmt.Errorf("Dockerfile: there is no %s to be copied", pattern)
+				return nil, fmt.Errorf("deploy/Dockerfile: there is no %s to be copied", pattern)
 			}
 			f := context[found]
 			to := strings.Trim(c.to, "/")
