@@ -68,6 +68,7 @@ func TestRelease(t *testing.T) {
 	root := debianRoot(t)
 	t.Run("deb", func(t *testing.T) { m.deb(t, root) })
 	t.Run("rpm", func(t *testing.T) { m.rpm(t, root) })
+	t.Run("service", func(t *testing.T) { m.service(t, root) }) // the last: the root is others' then
 }
 
 func (m made) sums(t *testing.T) {
@@ -116,7 +117,7 @@ type chroot string
 // waits for every file.
 func debianRoot(t *testing.T) chroot {
 	t.Helper()
-	root := t.TempDir()
+	root := openDir(t)
 	if err := syscall.Mount("tmpfs", root, "tmpfs", 0, "size=1g,mode=755"); err != nil {
 		t.Fatal(err)
 	}
