@@ -17,7 +17,7 @@ export GOFLAGS := -buildvcs=false -timeout=20m $(GOFLAGS)
 export GORACE := atexit_sleep_ms=0
 
 # Packages whose tests differ between root and everybody else.
-UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/file ./internal/engine/process ./internal/engine/process/abuse ./internal/fsroot ./internal/pathguard ./internal/release ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
+UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/file ./internal/engine/process ./internal/fsroot ./internal/pathguard ./internal/release ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
 
 # $(call tagged,TAG) lists the packages with tests behind a build tag.
 tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xargs -r dirname | sort -u)
@@ -67,7 +67,8 @@ fuzz-short: ## a few seconds for each fuzz target
 	scripts/fuzz 100s . 5s
 
 unprivileged: ## the tests of what root may do and others may not, as such another
-	$(if $(filter 0,$(shell id -u)),$(GO) test -race -tags abuse -exec $(CURDIR)/scripts/unprivileged $(UNPRIVILEGED))
+	$(if $(filter 0,$(shell id -u)),$(GO) test -race -exec $(CURDIR)/scripts/unprivileged $(UNPRIVILEGED))
+	$(if $(filter 0,$(shell id -u)),$(GO) test -race -tags abuse -exec $(CURDIR)/scripts/unprivileged ./internal/engine/process/abuse)
 
 bench: ## ratios against a floor measured in the same run
 	@scripts/need bwrap
