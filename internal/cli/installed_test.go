@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/release"
 	"github.com/durward/durward/internal/release/releasetest"
 )
 
@@ -72,6 +74,47 @@ func TestAProgramOfOthersIsNotAsked(t *testing.T) {
 	}
 	if got := p.installedVersion(t.Context(), file); got != "" {
 		t.Errorf("%q", got)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("it was started")
+	}
+}
+
+// A former program that others could have written is not the one that was kept, and not gone back
+// to.
+func TestNoRollbackToAProgramOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // rights are no bits there
+	}
+	dir := t.TempDir()
+	file, ran := filepath.Join(dir, "durward"), filepath.Join(dir, "ran")
+	former := "#!/bin/sh\ntouch '" + ran + "'\n" + strings.TrimPrefix(string(releasetest.Script("0.3.0")), "#!/bin/sh\n")
+	for name, text := range map[string]string{file: string(releasetest.Script("0.4.0")), file + ".previous": former} {
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spoils := map[string]func() error{"everybody's": func() error { return os.Chmod(file+".previous", 0o777) }}
+	if os.Geteuid() == 0 {
+		spoils["another user's"] = func() error {
+			return errors.Join(os.Chmod(file+".previous", 0o755), os.Chown(file+".previous", 65533, 65533))
+		}
+	}
+	for name, spoil := range spoils {
+		place, err := release.Open(file)
+		if err := errors.Join(err, spoil()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = (&installing{program: &program{}, updates: true}).rollback(t.Context(), place)
+		if err := place.Close(); err != nil {
+			t.Error(err)
+		}
+		if durward.ReasonOf(err) != durward.NothingKept {
+			t.Errorf("%s: %v", name, err)
+		}
+		if now, err := os.ReadFile(file); err != nil || string(now) != string(releasetest.Script("0.4.0")) {
+			t.Errorf("%s: %q %v", name, now, err)
+		}
 	}
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("it was started")

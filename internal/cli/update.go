@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/release"
 	"github.com/durward/durward/internal/safetext"
 )
@@ -107,6 +108,9 @@ func (x *installing) rollback(ctx context.Context, place *release.Place) (instal
 	data := installData{DryRun: x.dryRun, Program: place.Path, Changed: true, Previous: place.Previous()}
 	data.Former = x.installedVersion(ctx, place.Path)
 	err := place.Rollback(func(former string) (err error) {
+		if err := x.stillKept(former); err != nil {
+			return err
+		}
 		if data.Version, err = versionOf(ctx, former); err != nil {
 			return err
 		}
@@ -119,6 +123,26 @@ func (x *installing) rollback(ctx context.Context, place *release.Place) (instal
 		err = nil
 	}
 	return data, err
+}
+
+// stillKept refuses a former program that others could have written: it need not be the one that
+// was kept, and is not started.
+func (p *program) stillKept(former string) error {
+	info, err := os.Lstat(former)
+	if err == nil {
+		err = p.untrusted(former, info)
+	}
+	if err == nil {
+		return nil
+	}
+	e := &durward.Error{
+		Reason: durward.NothingKept, Op: "roll back", Err: fmt.Errorf("%s may be another than was kept: %w", former, err),
+		Hint: "nothing was changed; take a release that can be verified, with durward install --force",
+	}
+	if trust := (*trustError)(nil); errors.As(err, &trust) {
+		e.Err = fmt.Errorf("%s may be another than was kept: %s", former, trust.why)
+	}
+	return e
 }
 
 // errRehearsed ends what was only to be tried.

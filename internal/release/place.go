@@ -197,16 +197,24 @@ func (p *Place) take(fresh string) error {
 // Rollback has the program and the previous one change places: done twice, everything is as it
 // was. try starts the previous one first, and may refuse it.
 func (p *Place) Rollback(try func(path string) error) error {
-	if !exists(p.Path) || !exists(p.Previous()) {
-		return &durward.Error{
-			Reason: durward.NothingKept, Op: "roll back", Hint: "a former program is kept by durward update, beside the one it replaces",
-			Err: fmt.Errorf("there is no %s", p.Previous()),
-		}
+	info, err := os.Lstat(p.Previous())
+	switch {
+	case err != nil || !exists(p.Path):
+		return nothingKept(fmt.Errorf("there is no %s", p.Previous()))
+	case !info.Mode().IsRegular():
+		return nothingKept(fmt.Errorf("%s is no file", p.Previous()))
 	}
 	if err := try(p.Previous()); err != nil {
 		return err
 	}
 	return p.swap()
+}
+
+func nothingKept(err error) error {
+	return &durward.Error{
+		Reason: durward.NothingKept, Op: "roll back", Err: err,
+		Hint: "a former program is kept by durward update, beside the one it replaces",
+	}
 }
 
 func (p *Place) swap() error {

@@ -110,6 +110,25 @@ func TestNoRollbackWithoutAFormerProgram(t *testing.T) {
 	holds(t, dir, map[string]string{"durward": "1"})
 }
 
+// What has the name of the former program and is no file is neither started nor given the name of
+// the program.
+func TestNoRollbackToWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "durward"), filepath.Join(dir, "other")
+	put(t, path, ways[0], "1")
+	must(t, os.WriteFile(other, releasetest.Script("2"), 0o755), os.Symlink(other, path+".previous"))
+	p := openBy(t, path, ways[0])
+	err := p.Rollback(func(string) error {
+		t.Error("it was tried")
+		return nil
+	})
+	if durward.ReasonOf(err) != durward.NothingKept || !strings.Contains(err.Error(), "is no file") {
+		t.Error(err)
+	}
+	must(t, p.Close())
+	holds(t, dir, map[string]string{"durward": "1", "durward.previous": "2", "other": "2"})
+}
+
 // A program that is refused when it is tried leaves nothing behind.
 func TestAProgramThatDoesNotStart(t *testing.T) {
 	dir := t.TempDir()
