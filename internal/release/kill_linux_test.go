@@ -212,6 +212,27 @@ func TestAFolderOfSomebodyElse(t *testing.T) {
 	}
 }
 
+// Nor is one that everybody can change; what is there is not touched. In a sticky folder nobody can
+// take the place of another's file.
+func TestAFolderThatIsOpenToAll(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "durward")
+	put(t, path, ways[0], "1")
+	must(t, os.WriteFile(filepath.Join(dir, ".durward.new-1"), releasetest.Script("2"), 0o644))
+	for mode, want := range map[os.FileMode]bool{0o777: false, 0o703: false, 0o775: true, 0o777 | os.ModeSticky: true} {
+		must(t, os.Chmod(dir, mode))
+		before := snapshot(t, dir)
+		p, err := Open(path)
+		if err == nil {
+			must(t, p.Close())
+		}
+		if (err == nil) != want || err != nil && (durward.ReasonOf(err) != durward.FilePermission || !maps.Equal(before, snapshot(t, dir))) {
+			t.Errorf("%s: %v", mode, err)
+		}
+		must(t, os.WriteFile(filepath.Join(dir, ".durward.new-1"), releasetest.Script("2"), 0o644))
+	}
+}
+
 const (
 	tinyBytes  = 256 << 10
 	tinyInodes = 16

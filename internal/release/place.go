@@ -56,10 +56,29 @@ func open(p *Place) (*Place, error) {
 	if p.lock, err = dirlock.Lock(p.dir()); err != nil {
 		return nil, locked(p.dir(), err)
 	}
-	if err := p.tidy(); err != nil {
+	if err = p.judge(); err == nil {
+		err = p.tidy()
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// judge refuses a folder in which anybody may give another file the name of the program, or of what
+// is about to become it.
+func (p *Place) judge() error {
+	info, err := p.lock.Stat()
+	if err != nil {
+		return failed("look at the folder", err)
+	}
+	if !isOpenToAll(info) {
+		return nil
+	}
+	return &durward.Error{
+		Reason: durward.FilePermission, Op: "install", Err: fmt.Errorf("everybody may write to %s (mode %04o), and put another program there", p.dir(), info.Mode().Perm()),
+		Hint: "take that right from others with chmod o-w, or name another folder with --dest DIR",
+	}
 }
 
 // Resolve gives the path of a program free of links; the program need not be there, its folder
