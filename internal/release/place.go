@@ -136,6 +136,10 @@ func (p *Place) aside() string { return p.beside(".", ".aside") }
 // fresh is the pattern of the names of files that are not whole yet.
 func (p *Place) fresh() string { return filepath.Base(p.beside(".", ".new-*")) }
 
+// spare is the second name of the previous program while another one has its name. Like what is not
+// whole, it is removed after whoever is killed then.
+func (p *Place) spare() string { return p.beside(".", ".new-former") }
+
 // beside gives a name beside the program's; what is to be started keeps the end .exe.
 func (p *Place) beside(before, mark string) string {
 	name := filepath.Base(p.Path)
@@ -206,11 +210,33 @@ func (p *Place) take(fresh string) error {
 		p.reached("first")
 		return p.rename(fresh, p.Path)
 	}
+	before, err := os.Lstat(p.Previous())
+	there := err == nil
+	p.reached("spare")
+	spared := there && before.Mode().IsRegular() && os.Link(p.Previous(), p.spare()) == nil
 	p.reached("stage")
-	if err := p.rename(fresh, p.Previous()); err != nil {
-		return err
+	if err = p.rename(fresh, p.Previous()); err == nil {
+		err = p.change()
 	}
-	return p.swap()
+	if err != nil {
+		return errors.Join(err, p.unstage(there, spared))
+	}
+	return errors.Join(p.settle(), removeIfThere(p.spare()))
+}
+
+// unstage has the former program that was there keep its name after all. Where files can have only
+// one name, it is gone with a change that failed, and the new one stays to go to.
+func (p *Place) unstage(there, spared bool) error {
+	switch {
+	case exists(p.aside()): // the next Open knows how far it came
+	case spared:
+		if err := os.Rename(p.spare(), p.Previous()); err != nil {
+			return err
+		}
+	case !there:
+		return removeIfThere(p.Previous())
+	}
+	return removeIfThere(p.spare()) // a change of names between two names of one file is none
 }
 
 // Rollback has the program and the previous one change places: done twice, everything is as it
@@ -237,6 +263,20 @@ func nothingKept(err error) error {
 }
 
 func (p *Place) swap() error {
+	if err := p.change(); err != nil {
+		return err
+	}
+	return p.settle()
+}
+
+// settle makes a change last.
+func (p *Place) settle() error {
+	p.reached("swapped")
+	return p.sync()
+}
+
+// change has the program and the previous one change places.
+func (p *Place) change() error {
 	p.reached("swap")
 	err := p.exchange(p.Path, p.Previous())
 	if errors.Is(err, errNoExchange) {
@@ -245,8 +285,7 @@ func (p *Place) swap() error {
 	if err != nil {
 		return failed("have the two programs change places", err)
 	}
-	p.reached("swapped")
-	return p.sync()
+	return nil
 }
 
 // swapInSteps is swap for file systems that cannot exchange two names. The program has its name

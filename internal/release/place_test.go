@@ -229,17 +229,25 @@ func TestAFailedExchange(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "durward")
 	put(t, path, ways[0], "1")
-	broken := &fs.PathError{Op: "exchange", Path: path, Err: errors.New("broken")}
-	p := openBy(t, path, way{"broken", func(p *Place) { p.exchange = func(string, string) error { return broken } }})
-	if err := p.Put(releasetest.Script("2"), willDo); !errors.Is(err, broken) || durward.ReasonOf(err) != durward.FileIO {
-		t.Error(err)
+	fails := func() {
+		t.Helper()
+		before := snapshot(t, dir)
+		broken := &fs.PathError{Op: "exchange", Path: path, Err: errors.New("broken")}
+		p := openBy(t, path, way{"broken", func(p *Place) { p.exchange = func(string, string) error { return broken } }})
+		if err := p.Put(releasetest.Script("2"), willDo); !errors.Is(err, broken) || durward.ReasonOf(err) != durward.FileIO {
+			t.Error(err)
+		}
+		must(t, p.Close())
+		if after := snapshot(t, dir); !maps.Equal(before, after) {
+			t.Errorf("%q became %q", before, after)
+		}
 	}
-	must(t, p.Close())
-	if text := snapshot(t, dir)["durward"]; text != string(releasetest.Script("1")) {
-		t.Errorf("%q", text)
-	}
+	fails()
 	put(t, path, ways[0], "3")
+	fails() // the former program is kept, too
 	holds(t, dir, map[string]string{"durward": "3", "durward.previous": "1"})
+	put(t, path, ways[0], "4")
+	holds(t, dir, map[string]string{"durward": "4", "durward.previous": "3"})
 }
 
 func TestFailuresHaveAFix(t *testing.T) {
