@@ -46,7 +46,8 @@ func (p *program) firstPolicy(named string) firstPolicy {
 		return firstPolicy{}
 	}
 	_, err = os.Lstat(file)
-	f := firstPolicy{madeData: madeData{Path: file, Made: errors.Is(err, fs.ErrNotExist)}, root: join(p.home(), "code")}
+	// Where nobody can look, making it will say why; what is there all the same is not overwritten.
+	f := firstPolicy{madeData: madeData{Path: file, Made: err != nil}, root: join(p.home(), "code")}
 	if info, err := os.Stat(f.root); err != nil || !info.IsDir() { // a policy has to name a folder that exists
 		f.root = join(p.dataDir(), "files")
 	}
