@@ -92,7 +92,7 @@ started, the other program's file is not touched, and the former text of the hub
 		}
 		m := &importing{serversChange: c, secrets: secrets{}, source: args[0]}
 		if !clientconfig.Known(args[0]) {
-			m.source = absolute(args[0], m.dir)
+			m.foreign, m.source = !undo, absolute(args[0], m.dir)
 		}
 		if undo {
 			return m.undo()
@@ -113,6 +113,9 @@ func (m *importing) run(word string) error {
 	}
 	m.done = m.added()
 	m.next = "durward server list" + m.configArgument()
+	if m.foreign && m.file == projectServers {
+		m.next = "durward trust add " + m.file + ", which shows what a hub would start by it"
+	}
 	if _, err := m.judge(); err != nil {
 		return err
 	}

@@ -104,7 +104,10 @@ func (m *importing) putBack(known *deed, former []byte) error {
 		return err
 	}
 	if known.Was == "" {
-		err = known.removeMade(m.was)
+		if err = known.removeMade(m.was); err == nil {
+			_, err = k.store.Remove(known.File) // for what may be made there next
+			err = untrustable(err)
+		}
 	} else if err = unreplaced(replace.Swap(known.File, m.was, former)); err == nil {
 		err = k.follow(known.File, former)
 	}

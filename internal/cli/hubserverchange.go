@@ -17,6 +17,9 @@ import (
 type serversChange struct {
 	*hubEstate
 	textChange
+	// foreign is set where others may have written what is added, as in a file that came with a folder. No trust goes along
+	// with that.
+	foreign bool
 }
 
 // changeServers reads the configuration to change it. One that begins has a text to begin with
@@ -26,7 +29,7 @@ func (x *hubServing) changeServers(dryRun, begins, starts bool) (*serversChange,
 	if err != nil {
 		return nil, err
 	}
-	c := &serversChange{e, textChange{program: x.program, file: e.settings.file, dryRun: dryRun}}
+	c := &serversChange{hubEstate: e, textChange: textChange{program: x.program, file: e.settings.file, dryRun: dryRun}}
 	f, err := e.readServers(e.settings)
 	c.was = f.Text
 	if begins && errors.Is(err, fs.ErrNotExist) {

@@ -49,7 +49,7 @@ func (x *hubServing) mayStart(s hubSettings, f trust.File) error {
 }
 
 // made is that of a text, in which trust goes along: the person who makes the change saw what was
-// there before, and says what is new. What nobody trusted before is not trusted by it.
+// there before, and says what is new. What nobody trusted before is not trusted by it, and neither is what is foreign.
 func (c *serversChange) made() (data changeData, err error) {
 	k, err := c.trustBefore()
 	if err != nil {
@@ -57,6 +57,9 @@ func (c *serversChange) made() (data changeData, err error) {
 	}
 	if data, err = c.textChange.made(); err != nil || !data.Changed || c.dryRun {
 		return data, err
+	}
+	if c.foreign {
+		return data, nil
 	}
 	if err := k.follow(absolute(c.file, c.dir), c.text.Bytes()); err != nil {
 		return data, err
