@@ -160,22 +160,6 @@ func (c *clientChange) add(e clientconfig.Entry) error {
 	return nil
 }
 
-// foundAt shows where an entry leads to.
-func (c *clientChange) foundAt(raw string) string {
-	s, ok := c.text.Find(c.name)
-	switch {
-	case !ok:
-		return raw
-	case s.URL != "":
-		return s.URL
-	}
-	where := commandLine(append([]string{s.Command}, s.Args...))
-	if s.Disabled {
-		where += " (disabled)"
-	}
-	return where
-}
-
 // finish shows the change, has somebody agree to it, makes it, and tells.
 func (c *clientChange) finish() error {
 	now := c.now()

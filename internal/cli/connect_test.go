@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,10 +98,63 @@ func TestConnectAndUndoIsNothing(t *testing.T) {
 
 // A line that is very long is not shown whole: there may be other things in it that nobody asked for.
 func TestLongLinesAreShownWhereTheyDiffer(t *testing.T) {
-	was := `{"secret":"` + strings.Repeat("s", 5000) + `","mcpServers":{}}`
+	was := `{"notes":"` + strings.Repeat("s", 5000) + `","mcpServers":{}}`
 	lines := shownChange([]byte(was), []byte(strings.Replace(was, "{}}", `{"durward":{"command":"x"}}}`, 1)))
 	if len(lines) != 2 || !strings.HasPrefix(lines[1], "+…ssss") || !strings.Contains(lines[1], `"mcpServers":{"durward":{"command":"x"}}}…`) || len(lines[0]) > 200 {
 		t.Errorf("%q", lines)
+	}
+}
+
+// What differs of a long text is all that is looked at, and is shown as it would be of the whole.
+func TestTheLinesAroundAChangeAreEnough(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		line := rapid.SampledFrom([]string{"a", "b", "", "{"})
+		lines := func(label string) string {
+			return strings.Join(rapid.SliceOfN(line, 0, 150).Draw(r, label), "\n")
+		}
+		head, tail := lines("head"), lines("tail")
+		was, now := []byte(head+lines("was")+tail), []byte(head+lines("now")+tail)
+		want := changedLines(was, now)
+		a, b := around(was, now)
+		if got := changedLines(a, b); !slices.Equal(got, want) {
+			r.Fatalf("%q, want %q", got, want)
+		}
+	})
+}
+
+// What a client keeps for its servers is not shown, in whichever layout it stands, and what durward writes is.
+func TestSecretsOfAClientAreNotShown(t *testing.T) {
+	for _, was := range []string{
+		`{"a":{"command":"x","env":{"API_KEY":"s3cr3tvalue"}}}`,
+		`{"a": {"command": "x", "env": {"API_KEY" : "s3cr3t\"value"}}}`,
+		`{"headers": {"Authorization": "Basic s3cr3tvalue"}}`,
+		`{"args": ["--token", "s3cr3tvalue"]}`,
+		`{"args": ["--token=s3cr3tvalue", "-x"]}`,
+		"{\n\"args\": [\"--token\",\n\"s3cr3tvalue\"]}",
+		`{"url": "https://h/mcp?api_key=s3cr3tvalue"}`,
+		`{"url": "https://me:s3cr3tvalue@h/mcp"}`,
+		`{"x": "ghp_s3cr3t0123456789abcdefghij"}`,
+		`// ghp_s3cr3t0123456789abcdefghij`,
+		"[a.env]\nAPI_KEY = \"s3cr3tvalue\"",
+		"[a.env]\nAPI_KEY='s3cr3tvalue'",
+		`env = {API_KEY = "s3cr3tvalue"}`,
+		`args = ["--token", 's3cr3tvalue']`,
+		`{"API_KEY": "` + strings.Repeat("s3cr3t", 200) + `"}`,
+	} {
+		for _, pair := range [][2]string{{was, "{}"}, {"{}", was}, {was, was + " "}} {
+			shown := strings.Join(shownChange([]byte(pair[0]), []byte(pair[1])), "\n")
+			if strings.Contains(shown, "s3cr3t") || !strings.Contains(shown, hidden) {
+				t.Errorf("%s is shown", shown)
+			}
+		}
+	}
+	for _, plain := range []string{
+		`{"Authorization": "Bearer ${env:HUB_TOKEN}"}`, `{"Authorization": "Bearer {env:HUB_TOKEN}"}`, `bearer_token_env_var = "HUB_TOKEN"`,
+		`{"command": "/opt/durward", "args": ["mcp", "--config", "/home/me/policy.yaml"]}`,
+	} {
+		if lines := shownChange(nil, []byte(plain)); lines[len(lines)-1] != "+"+plain {
+			t.Errorf("%q", lines)
+		}
 	}
 }
 

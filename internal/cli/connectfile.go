@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/clientconfig"
@@ -172,36 +170,4 @@ func (c *clientChange) swap(now []byte) error {
 		removeDirs(c.dirs)
 	}
 	return unreplaced(err)
-}
-
-// mostShown bounds a line of a change: some programs write their files without any line end.
-const mostShown = 400
-
-// shownChange lists the lines that differ, and of long ones what differs.
-func shownChange(was, now []byte) []string {
-	lines := append([]string{}, changedLines(lined(was), lined(now))...)
-	if len(lines) == 2 && len(lines[0]) > mostShown {
-		lines[0], lines[1] = differing(lines[0], lines[1])
-	}
-	return lines
-}
-
-func lined(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
-
-// differing gives of two lines what differs, with a little of what stands beside it.
-func differing(was, now string) (string, string) {
-	const beside = 40
-	from := 1
-	for from < min(len(was), len(now)) && was[from] == now[from] {
-		from++
-	}
-	same := 0
-	for same < min(len(was), len(now))-from && was[len(was)-1-same] == now[len(now)-1-same] {
-		same++
-	}
-	begin, left := max(1, from-beside), max(0, same-beside)
-	cut := func(line string) string {
-		return line[:1] + "…" + strings.ToValidUTF8(line[begin:len(line)-left], "") + "…"
-	}
-	return cut(was), cut(now)
 }

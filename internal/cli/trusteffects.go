@@ -187,7 +187,7 @@ func commandShown(n *config.Node) string {
 
 func shownValue(name, value string) string {
 	if credential.Looks(name, value) {
-		return "[redacted]"
+		return hidden
 	}
 	return value
 }
