@@ -106,6 +106,8 @@ func (c *clientChange) takeOut(known *deed) error {
 	case digestOf(c.was) == known.Wrote && kept:
 		c.whole, c.done = former, []string{"put the former text back"}
 		return nil
+	case c.text.Doubtful(c.name) != nil:
+		return c.refused(c.text.Doubtful(c.name))
 	case !c.text.Has(c.name):
 		return nil
 	case !c.text.Leads(c.name, clientconfig.Entry{Command: known.Command, Args: known.Args, URL: known.URL}):

@@ -133,6 +133,21 @@ func (t *jsonText) entry(name string) (within *hujson.Value, found *hujson.Objec
 	return within, found, nil
 }
 
+func (t *jsonText) doubtful(name string) error {
+	at, way := &t.root, append(t.way[:len(t.way):len(t.way)], name)
+	for i := range way {
+		below, count := memberOf(at, way[i])
+		switch {
+		case count > 1:
+			return problem(t.file, "%s stands there twice", orDocument(way[:i+1]))
+		case below == nil:
+			return nil
+		}
+		at = &below.Value
+	}
+	return nil
+}
+
 func (t *jsonText) holds() bool {
 	_, missing, err := t.find()
 	return err == nil && missing == nil

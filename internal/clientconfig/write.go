@@ -55,6 +55,8 @@ type syntax interface {
 	remove(name string, bare bool) error
 	// holds reports whether there is a place for entries.
 	holds() bool
+	// doubtful is the error of an entry of which nobody can say whether it counts.
+	doubtful(name string) error
 }
 
 // OpenText reads a client's file to change it; file stands in every place. One that is empty may
@@ -119,6 +121,10 @@ func (t *Text) Has(name string) bool {
 	_, ok := t.syntax.raw(name)
 	return ok
 }
+
+// Doubtful is an error of type [config.Problems] where a name on the way to an entry, or its own, stands twice: which
+// of them counts is up to the client, and [Text.Has] says no.
+func (t *Text) Doubtful(name string) error { return t.syntax.doubtful(name) }
 
 // Raw gives the text of an entry, for [Text.Restore]; it is empty where there is none.
 func (t *Text) Raw(name string) string {
