@@ -89,6 +89,11 @@ func (p *program) readDeed(at string) (*deed, error) {
 	if err != nil {
 		return nil, &durward.Error{Reason: durward.FileIO, Op: "undo", Hint: "mend or remove the file that is named", Err: fmt.Errorf("%s: %w", at, err)}
 	}
+	if place, _, err := p.deedPlace(*d); err != nil || place != at {
+		return nil, &durward.Error{
+			Reason: durward.FileIO, Op: "undo", Hint: "remove it: " + shellWord(at), Err: fmt.Errorf("%s says what was done to another file than its name does", at),
+		}
+	}
 	return d, nil
 }
 
@@ -208,10 +213,12 @@ func (d *deed) removeMade(text []byte) error {
 	return nil
 }
 
-// removeDirs takes folders away, innermost first, as far as nothing is in them.
+// removeDirs takes folders away, innermost first, as far as nothing is in them. What has come to the place of one, such as a
+// link, stays.
 func removeDirs(dirs []string) {
 	for _, dir := range dirs {
-		if os.Remove(dir) != nil {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || os.Remove(dir) != nil {
 			return
 		}
 	}
