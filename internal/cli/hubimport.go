@@ -22,6 +22,9 @@ import (
 // mostImported bounds a file of another program, which may keep more in it than servers.
 const mostImported = 64 << 20
 
+// mostTaken bounds the servers of one file: with each of them all that is there by then is read again.
+const mostTaken = 200
+
 // An importing is one `durward import`.
 type importing struct {
 	*serversChange
@@ -166,7 +169,11 @@ func (m *importing) take(file string, found *clientconfig.Found) {
 	for _, left := range found.Left {
 		m.remark("", importLeft, left.Path, left.Why)
 	}
-	for _, s := range found.Servers {
+	for i, s := range found.Servers {
+		if i == mostTaken {
+			m.remark("", importLeft, file, plural(len(found.Servers)-i, "server")+fmt.Sprintf(" behind the first %d, which is as many as are taken over at once", mostTaken))
+			return
+		}
 		m.takeServer(file, s)
 	}
 }
