@@ -172,7 +172,7 @@ func (m made) service(t *testing.T, root chroot) {
 		t.Errorf("stopped: %s", said)
 	}
 	b.run(t, "dpkg -P durward; ! grep -x durward /proc/[0-9]*/comm; ! getent passwd durward")
-	if said := b.run(t, "find / -xdev -name '*durward*' ! -path '/root/*'"); said != "" {
+	if said := b.run(t, "find / -xdev -name '*durward*' ! -path '/root/*' ! -path '/var/cache/man/*'"); said != "" {
 		t.Errorf("purged while the hub ran, it leaves:\n%s", said)
 	}
 }
