@@ -27,7 +27,8 @@ var rooms = []struct {
 	names []string
 	may   []string
 }{
-	{[]string{"cmd/*", "internal/release/makerelease"}, []string{"internal/cli"}},
+	{[]string{"cmd/*"}, []string{"internal/cli"}},
+	{[]string{"internal/release/makerelease"}, []string{"internal/cli", "internal/release"}},
 	{[]string{"internal/cli"}, append([]string{"site", "execserver", "execserver/protocol", "worker", "worker/firecrawl", "internal/door/*", "internal/source/*", "internal/engine/*", "internal/core"}, leaves...)},
 	{[]string{"worker/firecrawl"}, append([]string{"worker"}, leaves...)},
 	{[]string{"worker"}, leaves},

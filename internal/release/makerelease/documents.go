@@ -26,8 +26,8 @@ var completionNames = []struct{ shell, name string }{
 	{"bash", "durward.bash"}, {"zsh", "_durward"}, {"fish", "durward.fish"}, {"powershell", "durward.ps1"},
 }
 
-func (r *release) commonFiles(ctx context.Context) (documents, error) {
-	d := documents{manual: manual(cli.Commands(), r.source)}
+func (a *assembly) commonFiles(ctx context.Context) (documents, error) {
+	d := documents{manual: manual(cli.Commands(), a.source)}
 	d.scripts = []file{{name: "postinst"}, {name: "prerm"}, {name: "postrm"}}
 	wanted := map[string]*[]byte{"README.md": &d.readme, unitFile: &d.unit, "deploy/Dockerfile": &d.dockerfile}
 	for i := range d.scripts {
@@ -40,11 +40,11 @@ func (r *release) commonFiles(ctx context.Context) (documents, error) {
 			return documents{}, fmt.Errorf("run it at the top of the source: %w", err)
 		}
 	}
-	if d.license, err = licenses(ctx, r.targets); err != nil {
+	if d.license, err = licenses(ctx, a.targets); err != nil {
 		return documents{}, err
 	}
 	for _, c := range completionNames {
-		text, err := completion(r.source.version, c.shell)
+		text, err := completion(a.source.version, c.shell)
 		if err != nil {
 			return documents{}, err
 		}

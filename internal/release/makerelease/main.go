@@ -72,23 +72,23 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	r := &release{source: source, keys: keys, targets: targets}
-	if err := r.make(ctx, o.out); err != nil {
+	a := &assembly{source: source, keys: keys, targets: targets}
+	if err := a.make(ctx, o.out); err != nil {
 		return err
 	}
-	for _, warning := range r.warnings() {
+	for _, warning := range a.warnings() {
 		fmt.Fprintf(os.Stderr, "makerelease: WARNING: %s\n", warning)
 	}
-	fmt.Printf("%s: durward %s, %d assets, %s\n", o.out, source.version, len(r.sums), keys.said())
+	fmt.Printf("%s: durward %s, %d assets, %s\n", o.out, source.version, len(a.sums), keys.said())
 	return nil
 }
 
-func (r *release) warnings() []string {
+func (a *assembly) warnings() []string {
 	var all []string
-	if r.source.dirty {
+	if a.source.dirty {
 		all = append(all, "the source has changes that are in no commit: nobody else can make this release")
 	}
-	if !r.keys.signs {
+	if !a.keys.signs {
 		all = append(all, "THIS RELEASE IS NOT SIGNED, so nobody can install it from the network: name a key with RELEASE_KEY")
 	}
 	return all

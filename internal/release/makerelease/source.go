@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/durward/durward/internal/release"
 )
 
 // A source is what a release is made of.
@@ -17,9 +18,6 @@ type source struct {
 	time    time.Time // of all that is in the release; whole seconds, UTC
 	dirty   bool      // it has changes that are in no commit
 }
-
-// versionForm is a semantic version without build metadata.
-var versionForm = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?$`)
 
 // lookAtSource says what the working directory holds. Where git does not know, the version
 // has to be named, and the time by SOURCE_DATE_EPOCH.
@@ -31,8 +29,8 @@ func lookAtSource(ctx context.Context, version string) (source, error) {
 			return source{}, err
 		}
 	}
-	if !versionForm.MatchString(s.version) {
-		return source{}, fmt.Errorf("the version %q is not of the form 0.4.0 or 0.4.0-beta.1", s.version)
+	if _, err := release.ParseVersion(s.version); err != nil {
+		return source{}, err
 	}
 	s.time, err = timeOfSource(ctx)
 	return s, err

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A release is one that is being made.
-type release struct {
+// An assembly is a release that is being made.
+type assembly struct {
 	source  source
 	keys    keys
 	targets []target
@@ -21,7 +21,7 @@ type release struct {
 
 // make makes the release and puts it in the place of out, which stays as it was until
 // then.
-func (r *release) make(ctx context.Context, out string) error {
+func (a *assembly) make(ctx context.Context, out string) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return err
@@ -37,17 +37,17 @@ func (r *release) make(ctx context.Context, out string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	r.dir, r.sums = filepath.Join(work, "assets"), map[string]digest{}
-	if err := os.Mkdir(r.dir, 0o755); err != nil {
+	a.dir, a.sums = filepath.Join(work, "assets"), map[string]digest{}
+	if err := os.Mkdir(a.dir, 0o755); err != nil {
 		return err
 	}
-	if err := r.makeAssets(ctx, filepath.Join(work, "programs")); err != nil {
+	if err := a.makeAssets(ctx, filepath.Join(work, "programs")); err != nil {
 		return err
 	}
-	if err := r.finish(); err != nil {
+	if err := a.finish(); err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(out), os.Rename(r.dir, out))
+	return errors.Join(os.RemoveAll(out), os.Rename(a.dir, out))
 }
 
 // mayReplace refuses a folder that holds anything but a release.
@@ -67,21 +67,21 @@ func mayReplace(dir string) error {
 	return nil
 }
 
-func (r *release) makeAssets(ctx context.Context, programs string) error {
-	common, err := r.commonFiles(ctx)
+func (a *assembly) makeAssets(ctx context.Context, programs string) error {
+	common, err := a.commonFiles(ctx)
 	if err != nil {
 		return err
 	}
-	parts := bill{version: r.source.version, time: r.source.time}
-	for _, t := range r.targets {
-		program, err := build(ctx, t, r.source.version, r.keys.public, programs)
+	parts := bill{version: a.source.version, time: a.source.time}
+	for _, t := range a.targets {
+		program, err := build(ctx, t, a.source.version, a.keys.public, programs)
 		if err != nil {
 			return err
 		}
 		if err := parts.add(t, program); err != nil {
 			return err
 		}
-		if err := r.makeFor(ctx, t, program, common); err != nil {
+		if err := a.makeFor(ctx, t, program, common); err != nil {
 			return err
 		}
 	}
@@ -89,24 +89,24 @@ func (r *release) makeAssets(ctx context.Context, programs string) error {
 	if err != nil {
 		return err
 	}
-	return r.put(r.name()+".cdx.json", text)
+	return a.put(a.name()+".cdx.json", text)
 }
 
 // makeFor makes what there is for one system.
-func (r *release) makeFor(ctx context.Context, t target, program []byte, common documents) error {
+func (a *assembly) makeFor(ctx context.Context, t target, program []byte, common documents) error {
 	p, err := packagedOf(program, common)
 	if err != nil {
 		return err
 	}
-	stem := r.name() + "_" + t.String()
+	stem := a.name() + "_" + t.String()
 	made := []struct {
 		ending string
 		make   func() ([]byte, error)
 	}{
-		{".tar.gz", func() ([]byte, error) { return archive(t, program, common, r.source.time) }},
-		{".deb", func() ([]byte, error) { return deb(r.source, t, p) }},
-		{".rpm", func() ([]byte, error) { return rpm(ctx, r.source, t, p) }},
-		{".oci.tar", func() ([]byte, error) { return image(r.source, t, program, common.dockerfile) }},
+		{".tar.gz", func() ([]byte, error) { return archive(t, program, common, a.source.time) }},
+		{".deb", func() ([]byte, error) { return deb(a.source, t, p) }},
+		{".rpm", func() ([]byte, error) { return rpm(ctx, a.source, t, p) }},
+		{".oci.tar", func() ([]byte, error) { return image(a.source, t, program, common.dockerfile) }},
 	}
 	if t.os != "linux" {
 		made = made[:1]
@@ -116,7 +116,7 @@ func (r *release) makeFor(ctx context.Context, t target, program []byte, common 
 		if err != nil {
 			return fmt.Errorf("%s%s: %w", stem, m.ending, err)
 		}
-		if err := r.put(stem+m.ending, text); err != nil {
+		if err := a.put(stem+m.ending, text); err != nil {
 			return err
 		}
 	}
@@ -124,19 +124,19 @@ func (r *release) makeFor(ctx context.Context, t target, program []byte, common 
 }
 
 // name begins the names of all assets.
-func (r *release) name() string { return "durward_" + r.source.version }
+func (a *assembly) name() string { return "durward_" + a.source.version }
 
-func (r *release) put(name string, text []byte) error {
-	r.sums[name] = digestOf(text)
-	return os.WriteFile(filepath.Join(r.dir, name), text, 0o644)
+func (a *assembly) put(name string, text []byte) error {
+	a.sums[name] = digestOf(text)
+	return os.WriteFile(filepath.Join(a.dir, name), text, 0o644)
 }
 
 // finish writes the sums, and signs them where there is a key.
-func (r *release) finish() error {
-	sums := sumsText(r.sums)
-	err := os.WriteFile(filepath.Join(r.dir, sumsFile), sums, 0o644)
-	if err != nil || !r.keys.signs {
+func (a *assembly) finish() error {
+	sums := sumsText(a.sums)
+	err := os.WriteFile(filepath.Join(a.dir, sumsFile), sums, 0o644)
+	if err != nil || !a.keys.signs {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.dir, signatureFile), r.keys.sign(sums, r.source.version, r.source.time), 0o644)
+	return os.WriteFile(filepath.Join(a.dir, signatureFile), a.keys.sign(sums, a.source.version, a.source.time), 0o644)
 }
