@@ -115,6 +115,9 @@ func (c *releaseChoice) source(p *program) (release.Source, error) {
 
 // believed gives the key, or nil where somebody wants none to be asked for.
 func (c *releaseChoice) believed(p *program) (*release.Key, error) {
+	if c.insecure && c.key != "" {
+		return nil, usageError("leave one of them out", "--verify-key names a key, and --insecure-skip-verify asks for none")
+	}
 	if c.insecure {
 		fmt.Fprintln(p.stderr, "durward: WARNING: the signature of the release is not checked (--insecure-skip-verify)")
 		return nil, nil
