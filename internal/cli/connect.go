@@ -101,6 +101,8 @@ func (x *connecting) check() error {
 	switch {
 	case x.undo && (whats > 0 || x.given("config") || x.given("token-env") || x.anew || x.given("sandbox-dir")):
 		return usageError("name at most --name and --file with --undo", "--undo takes out what is there, whatever it is")
+	case !x.undo && !clientconfig.IsName(x.name):
+		return usageError("choose one of 1 to 64 letters, digits, _ and -", "--name: %.70q is no name that every client takes", x.name)
 	case whats > 1:
 		return usageError("leave the others out", "--policy, --hub and --url are three servers, and an entry leads to one")
 	case !x.hub && (x.given("config") || x.given("sandbox-dir")):

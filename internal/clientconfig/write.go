@@ -148,9 +148,12 @@ func (t *Text) Leads(name string, e Entry) bool {
 // nameForm is what every client takes for a name.
 var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
+// IsName reports whether every client takes a text for the name of an entry.
+func IsName(text string) bool { return nameForm().MatchString(text) }
+
 // Set has the entry of a name be e. The error is [ErrNoURL], or of type [config.Problems].
 func (t *Text) Set(name string, e Entry) error {
-	if !nameForm().MatchString(name) {
+	if !IsName(name) {
 		return problem(t.file, "%q is no name that every client takes: it has 1 to 64 letters, digits, _ and -", name)
 	}
 	if err := t.client.canSay(t.file, e); err != nil {
