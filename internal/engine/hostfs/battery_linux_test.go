@@ -29,30 +29,30 @@ func (e two) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g durw
 	return e.Engine.Prepare(ctx, t, c, g)
 }
 
-// crowd takes all threads that calls of the grant have, until the test ends, so that another
-// call waits for as long as it is let.
-func crowd(t testing.TB, s *scene, g durward.Grant) {
+// crowd takes all threads that calls of the grant have, so that another call waits for as long as
+// it is let, until leave is called.
+func crowd(t testing.TB, s *scene, g durward.Grant) (leave func()) {
 	access, err := s.keeper.Under(g)
 	must(t, err)
 	hold, err := access.Hold(t.Context(), "crowd", false)
 	must(t, err)
-	leave := make(chan struct{})
+	over := make(chan struct{})
 	var inside, all sync.WaitGroup
 	for range 4 {
 		inside.Add(1)
 		all.Go(func() {
 			_ = hold.Do(context.Background(), func() error {
 				inside.Done()
-				<-leave
+				<-over
 				return nil
 			})
 		})
 	}
 	inside.Wait()
-	t.Cleanup(func() {
-		close(leave)
+	return func() {
+		close(over)
 		all.Wait()
-	})
+	}
 }
 
 // watchDir sees a call by what it holds in a directory while it waits.
@@ -90,16 +90,18 @@ func TestEngineBattery(t *testing.T) {
 			Mode: durward.WorkspaceWrite, StepDown: true, Limits: durward.DefaultLimits(), Keep: durward.KeepHead,
 			Files: durward.Files{Write: []string{s.path("ws")}},
 		}
+		crowd(t, s, grant)() // a thread that is there once stays, and keeps what it opens files with
 		var crowded sync.Once
 		var works atomic.Int64
 		return coretest.Subject{
-			Engine: two{s.engine}, Tool: durward.Tool{ID: "fs/any", Engine: Name}, Grant: grant,
+			LetsGoLate: true, // a file is closed as soon as the file system has opened it
+			Engine:     two{s.engine}, Tool: durward.Tool{ID: "fs/any", Engine: Name}, Grant: grant,
 			Calls: coretest.Calls{
 				Dir: s.path("ws"), Succeeds: input(`{"path":%q}`, s.path("ws/a.txt")), Noisy: input(`{"path":%q}`, s.path("ws/many")),
 				Refused: input(`{"path":%q,"write":1}`, s.path("ws/none/new")),
 				Marks:   func(path string) durward.Call { return input(`{"path":%q,"write":1}`, path) },
 				Endless: func(t testing.TB) coretest.Work {
-					crowded.Do(func() { crowd(t, s, grant) })
+					crowded.Do(func() { t.Cleanup(crowd(t, s, grant)) })
 					dir := s.path(fmt.Sprint("ws/endless", works.Add(1)))
 					must(t, os.Mkdir(dir, 0o755))
 					must(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o644))
