@@ -16,7 +16,7 @@ func build(target, from string) error { return buildIn("", target, from) }
 func buildModule(target, dir string) error { return buildIn(dir, target, ".") }
 
 func buildIn(dir, target, from string) error {
-	cmd := exec.Command("go", "build", "-o", target, from)
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", target, from)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
