@@ -75,6 +75,10 @@ func judgeFilesystem(fd int, rules Rules) error {
 	if err != nil {
 		return err
 	}
+	return k.judge(rules)
+}
+
+func (k kinds) judge(rules Rules) error {
 	if err := judgeKind(k.kernel, rules); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (r *Root) ReadyFile(name string, rules Rules, mounts *MountTable, open Open
 	if err != nil {
 		return nil, false
 	}
-	info, err := judgeFile(fd, rules)
+	info, err := judgeFileBy(rules.judgeSeen, fd, rules)
 	if err != nil || !rules.Seen.isOf(info) {
 		unix.Close(fd)
 		return nil, false
@@ -50,6 +50,17 @@ const SeenMask = unix.STATX_INO | unix.STATX_MNT_ID_UNIQUE
 func (l Look) ready(mounts *MountTable) bool {
 	k, known := mounts.knownAs(l.Mount)
 	return known && k.table == local
+}
+
+// judgeSeen judges the file system of a file on a device. If that is the device of the file that
+// was seen, what its mount is known to be is not asked again.
+func (r Rules) judgeSeen(fd int, device uint64) error {
+	if r.Mounts != nil && !r.AllowNetworkFS && r.Seen.Device == device {
+		if k, known := r.Mounts.knownAs(r.Seen.Mount); known && k.both {
+			return k.judge(r)
+		}
+	}
+	return judgeFilesystem(fd, r)
 }
 
 // isOf reports whether a file is the one that was seen, if any was.

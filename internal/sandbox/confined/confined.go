@@ -4,9 +4,10 @@
 // any moment. So three things hold an operation, each by itself:
 //
 //   - fsroot leads a name from a root and never out of it, and judges what was opened;
-//   - whoever does it has the Landlock rules that commands of the grant get, a thread that
-//     carries them or, to open a file, one that borrows its credentials: what no rule gives
-//     cannot be opened, made, moved or removed so;
+//   - whoever does it has the Landlock rules that commands of the grant get, without the
+//     devices that those take for granted. It is a thread that carries them or, to open a
+//     file, one that borrows its credentials: what no rule gives cannot be opened, made,
+//     moved or removed so;
 //   - what the grant takes back from within what it gives, and rules cannot, is judged by
 //     us where it was opened: denied paths and patterns, protected paths, and what is only
 //     to be read inside what can be written. A refusal comes before anything is made.

@@ -64,6 +64,7 @@ func termsOf(g durward.Grant) (*terms, []landlock.Gap, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	rules = rules.WithoutDevices(g.Mode)
 	rules.FilesOnly = true
 	patterns, err := denyglob.Compile(f.DenyGlobs)
 	if err != nil {

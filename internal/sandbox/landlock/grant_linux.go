@@ -79,6 +79,14 @@ func devices(m durward.Mode) []Rule {
 	return append(rules, Rule{"/dev/tty", Device, true}) // nobody's terminal but its own
 }
 
+// WithoutDevices leaves out those that programs take for granted: for who opens regular files
+// and directories alone.
+func (r Rules) WithoutDevices(m durward.Mode) Rules {
+	devices := devices(m)
+	r.Paths = slices.DeleteFunc(slices.Clone(r.Paths), func(rule Rule) bool { return slices.Contains(devices, rule) })
+	return r
+}
+
 // less takes from a rule what Deny and Protect take back as a whole.
 func less(r Rule, f durward.Files, tmp string) Rule {
 	switch {
