@@ -19,7 +19,6 @@ package fsroot
 
 import (
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -91,13 +90,6 @@ type Info struct {
 	// Modified is when the content was last changed, Changed when anything of the file
 	// was, which nobody can set back.
 	Modified, Changed time.Time
-}
-
-// A File is a regular file opened for reading, together with what was judged about it.
-// The caller closes it.
-type File struct {
-	*os.File
-	Info Info
 }
 
 // WriteOptions say how a file may be written. The zero value makes a new file in a

@@ -41,7 +41,7 @@ func (r *Root) openHandle(name string, rules Rules) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handle{Info: f.Info, root: r, name: name, rules: rules, fd: -1, file: f.File}, nil
+	return &Handle{Info: f.Info, root: r, name: name, rules: rules, fd: -1, file: f.OS()}, nil
 }
 
 // openAgain opens the file by its name and makes sure that it is the one that was
@@ -55,7 +55,7 @@ func (h *Handle) openAgain() (*os.File, error) {
 		f.Close()
 		return nil, refusal(durward.FileNotFound)
 	}
-	return f.File, nil
+	return f.OS(), nil
 }
 
 // Open gives the file opened once more, at its start; the caller closes it.

@@ -372,7 +372,7 @@ func TestClosedRoot(t *testing.T) {
 	if _, err := r.WriteFile(t.Context(), "n", strings.NewReader("x"), WriteOptions{}); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("write: %v", err)
 	}
-	if _, err := f.Stat(); err != nil {
+	if _, err := f.OS().Stat(); err != nil {
 		t.Errorf("a file opened before: %v", err)
 	}
 }

@@ -1,8 +1,6 @@
 package fsroot
 
 import (
-	"os"
-
 	"github.com/durward/durward"
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +33,7 @@ func (r *Root) ReadyFile(name string, rules Rules, mounts *MountTable, open Open
 		unix.Close(fd)
 		return nil, false
 	}
-	return &File{File: os.NewFile(uintptr(fd), name), Info: info}, true
+	return &File{Info: info, name: name, fd: fd}, true
 }
 
 // Seen is what statx(2) saw of a regular file, asked for SeenMask and the type.
@@ -100,13 +98,6 @@ func (f *File) ReadReady(p []byte, offset int64) bool {
 	case len(p) == 0:
 		return true
 	}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return false
-	}
-	n := 0
-	failed := conn.Control(func(fd uintptr) {
-		n, err = unix.Preadv2(int(fd), [][]byte{p}, offset, unix.RWF_NOWAIT)
-	})
-	return failed == nil && err == nil && n == len(p)
+	n, err := unix.Preadv2(f.fd, [][]byte{p}, offset, unix.RWF_NOWAIT)
+	return err == nil && n == len(p)
 }

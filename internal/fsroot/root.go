@@ -84,7 +84,7 @@ func (r *Root) openFile(name string, rules Rules) (*File, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	return &File{File: os.NewFile(uintptr(fd), name), Info: info}, nil
+	return &File{Info: info, name: name, fd: fd}, nil
 }
 
 // OpenDir opens a directory for reading; a command can be started in it by its

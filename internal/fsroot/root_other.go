@@ -23,6 +23,18 @@ func Open(dir string) (*Root, error) { return nil, refuseAll("root.open", dir) }
 // Close has nothing to close.
 func (*Root) Close() error { return errClosed }
 
+// A File never exists here.
+type File struct{ Info Info }
+
+// OS gives no file.
+func (*File) OS() *os.File { return nil }
+
+// Read reads nothing.
+func (*File) Read([]byte) (int, error) { return 0, errClosed }
+
+// Close has nothing to close.
+func (*File) Close() error { return errClosed }
+
 // OpenFile refuses.
 func (*Root) OpenFile(name string, _ Rules) (*File, error) {
 	return nil, refuseAll("file.open", name)

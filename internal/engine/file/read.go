@@ -84,7 +84,7 @@ func (r *reading) Run(ctx context.Context) (durward.Result, error) {
 	if content, ok := r.window.ready(r.file); ok {
 		return r.result(content)
 	}
-	file := r.file
+	file := r.file.OS()
 	content, err := apart(ctx, opRead, r.path, func() ([]byte, error) { return r.window.read(ctx, file) })
 	if err != nil {
 		return durward.Result{}, err
