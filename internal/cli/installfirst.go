@@ -6,30 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/durward/durward/internal/config/replace"
 	"github.com/durward/durward/internal/mcppolicy"
 )
-
-// dataDir is the user's own data folder: that of mdmcpcfg when called so.
-func (p *program) dataDir() string {
-	name := mainName
-	if p.called == configurator {
-		name = "mdmcp"
-	}
-	switch home := p.home(); {
-	case runtime.GOOS == "windows":
-		return join(p.env["LOCALAPPDATA"], name)
-	case runtime.GOOS == "darwin":
-		return join(home, "Library", "Application Support", name)
-	case filepath.IsAbs(p.env["XDG_DATA_HOME"]):
-		return filepath.Join(p.env["XDG_DATA_HOME"], name)
-	case filepath.IsAbs(home):
-		return filepath.Join(home, ".local", "share", name)
-	}
-	return ""
-}
 
 // A firstPolicy is the policy of a user who has none yet, or the one that is there.
 type firstPolicy struct {

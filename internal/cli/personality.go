@@ -21,6 +21,9 @@ const mainName = "durward"
 // configurator is the name under which policies are kept where that program keeps them.
 const configurator = "mdmcpcfg"
 
+// configuratorDir is what the folders of that program are called.
+const configuratorDir = "mdmcp"
+
 // linkNames lists the names of the programs that durward stands in for.
 var linkNames = []linkName{
 	{"codex-exec-server", []string{"exec-server"}, nil},

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"os"
-	"path/filepath"
-	"runtime"
 
 	"github.com/spf13/cobra"
 )
@@ -36,19 +34,4 @@ func (p *program) policyPath(named string) (string, error) {
 		return "", usageError("name a policy with --policy FILE", "no folder of a user's configuration is known")
 	}
 	return own, nil
-}
-
-// otherPolicy is where mdmcpcfg keeps its policy.
-func (p *program) otherPolicy() string {
-	switch home := p.home(); {
-	case runtime.GOOS == "windows":
-		return join(p.env["APPDATA"], "mdmcp", policyFileName)
-	case runtime.GOOS == "darwin":
-		return join(home, "Library", "Preferences", "mdmcp", policyFileName)
-	case filepath.IsAbs(p.env["XDG_CONFIG_HOME"]):
-		return filepath.Join(p.env["XDG_CONFIG_HOME"], "mdmcp", policyFileName)
-	case filepath.IsAbs(home):
-		return join(home, ".config", "mdmcp", policyFileName)
-	}
-	return ""
 }

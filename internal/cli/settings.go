@@ -63,20 +63,6 @@ func systemConfigDir() string {
 	return "/etc/durward"
 }
 
-func (p *program) userConfigDir() string {
-	switch home := p.home(); {
-	case runtime.GOOS == "windows":
-		return join(p.env["APPDATA"], "durward")
-	case runtime.GOOS == "darwin":
-		return join(home, "Library", "Application Support", "durward")
-	case filepath.IsAbs(p.env["XDG_CONFIG_HOME"]):
-		return filepath.Join(p.env["XDG_CONFIG_HOME"], "durward")
-	case filepath.IsAbs(home):
-		return join(home, ".config", "durward")
-	}
-	return ""
-}
-
 // A configuration is what the layers say together.
 type configuration struct {
 	settings

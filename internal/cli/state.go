@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ func (p *program) warnOfVariables() {
 func (p *program) stateDir() (string, error) {
 	dir, fix := p.env[varStateDir], "set "+varStateDir+" to an absolute path"
 	if dir == "" {
-		dir = p.userStateDir()
+		dir = p.userDir(statePlace, mainName)
 	}
 	if !filepath.IsAbs(dir) {
 		return "", &durward.Error{
@@ -54,34 +53,6 @@ func (p *program) stateDir() (string, error) {
 		}
 	}
 	return filepath.Clean(dir), nil
-}
-
-func (p *program) userStateDir() string {
-	switch home := p.home(); {
-	case runtime.GOOS == "windows":
-		return join(p.env["LOCALAPPDATA"], "durward")
-	case runtime.GOOS == "darwin":
-		return join(home, "Library", "Application Support", "durward")
-	case filepath.IsAbs(p.env["XDG_STATE_HOME"]):
-		return filepath.Join(p.env["XDG_STATE_HOME"], "durward")
-	default:
-		return join(home, ".local", "state", "durward")
-	}
-}
-
-func (p *program) home() string {
-	if runtime.GOOS == "windows" {
-		return p.env["USERPROFILE"]
-	}
-	return p.env["HOME"]
-}
-
-// join is filepath.Join for a base that may be unknown.
-func join(base string, names ...string) string {
-	if base == "" {
-		return ""
-	}
-	return filepath.Join(append([]string{base}, names...)...)
 }
 
 func (p *program) auditDir() (string, error) {
