@@ -102,10 +102,7 @@ func (p *program) lastingProgram() (string, error) {
 		return "", passing(path, "is gone")
 	}
 	for _, dir := range filepath.SplitList(p.env["PATH"]) {
-		name := filepath.Join(dir, mainName)
-		if runtime.GOOS == "windows" {
-			name += ".exe"
-		}
+		name := filepath.Join(dir, programFile())
 		if info, err := os.Stat(name); filepath.IsAbs(name) && err == nil && os.SameFile(info, self) && !passes(name) {
 			return name, nil
 		}

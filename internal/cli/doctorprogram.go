@@ -16,15 +16,11 @@ import (
 // whether there is another one that they could find.
 func (p *program) checkPath() checkData {
 	const name = "PATH"
-	self, err := os.Executable()
-	var own fs.FileInfo
-	if err == nil {
-		own, err = os.Stat(self)
-	}
+	self, own, err := ownProgram()
 	if err != nil {
 		return check(name, "", err)
 	}
-	found := p.onPath(mainName)
+	found := p.onPath()
 	at := slices.IndexFunc(found, func(file string) bool {
 		info, err := os.Stat(file)
 		return err == nil && os.SameFile(info, own)
@@ -42,15 +38,21 @@ func (p *program) checkPath() checkData {
 	return check(name, safetext.Line(found[0]), nil)
 }
 
-// onPath lists the programs of a name in the folders of PATH, in its order, each once.
-func (p *program) onPath(name string) []string {
-	if runtime.GOOS == "windows" {
-		name += ".exe"
+// ownProgram is the file of this program.
+func ownProgram() (file string, info fs.FileInfo, err error) {
+	file, err = os.Executable()
+	if err == nil {
+		info, err = os.Stat(file)
 	}
+	return file, info, err
+}
+
+// onPath lists the programs in the folders of PATH that are called like this one, in its order, each once.
+func (p *program) onPath() []string {
 	var files []string
 	var known []fs.FileInfo
 	for _, dir := range filepath.SplitList(p.env["PATH"]) {
-		file := filepath.Join(dir, name)
+		file := filepath.Join(dir, programFile())
 		info, err := os.Stat(file)
 		if !filepath.IsAbs(dir) || err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0 {
 			continue
@@ -66,11 +68,7 @@ func (p *program) onPath(name string) []string {
 // checkBinary finds out whether others may change what is started.
 func (p *program) checkBinary() checkData {
 	const name = "program"
-	self, err := os.Executable()
-	var info fs.FileInfo
-	if err == nil {
-		info, err = os.Stat(self)
-	}
+	self, info, err := ownProgram()
 	if err != nil {
 		return check(name, "", err)
 	}
