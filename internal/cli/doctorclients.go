@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/durward/durward/internal/clientconfig"
 	"github.com/durward/durward/internal/safetext"
@@ -63,7 +62,7 @@ func (p *program) checkClient(client clientconfig.Client, file string, text []by
 
 // isDurward reports whether a command is this program, under any of its names.
 func isDurward(command string) bool {
-	command = strings.TrimSuffix(filepath.Base(filepath.ToSlash(command)), ".exe")
+	command = programName(command)
 	return command == mainName || slices.ContainsFunc(linkNames, func(l linkName) bool { return l.name == command })
 }
 

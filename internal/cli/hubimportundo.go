@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/clientconfig"
@@ -23,8 +21,7 @@ func (m *importing) itself(file string, s clientconfig.Server) string {
 	if slices.ContainsFunc(m.connected, func(d deed) bool { return d.File == file && d.Name == s.Name }) {
 		return "durward connect wrote it"
 	}
-	program := strings.TrimSuffix(filepath.Base(filepath.FromSlash(s.Command)), ".exe")
-	if program == mainName && len(s.Args) > 0 && s.Args[0] == "hub" {
+	if programName(s.Command) == mainName && len(s.Args) > 0 && s.Args[0] == "hub" {
 		return "it is a hub of durward"
 	}
 	u, err := url.Parse(s.URL)

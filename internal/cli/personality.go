@@ -56,8 +56,11 @@ func calledBy(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
-	return strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	return programName(args[0])
 }
+
+// programName is what the program of a file is called, wherever it is.
+func programName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".exe") }
 
 func firstWord(words []string) string {
 	for _, w := range words {
