@@ -53,22 +53,11 @@ func (f firstPolicy) make() error {
 // is there stays.
 func seedLinks(file string) []linkData {
 	var links []linkData
-	for _, name := range []string{configurator, "mdmcpsrvr"} {
+	for _, name := range []string{configurator, policyServer} {
 		link := linkData{Path: filepath.Join(filepath.Dir(file), name), Target: file}
 		_, err := os.Lstat(link.Path)
 		link.Made = errors.Is(err, fs.ErrNotExist)
 		links = append(links, link)
 	}
 	return links
-}
-
-func makeLinks(links []linkData) error {
-	for _, l := range links {
-		if l.Made {
-			if err := os.Symlink(l.Target, l.Path); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

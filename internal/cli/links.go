@@ -51,14 +51,24 @@ func (p *program) links(dir string, dryRun bool) error {
 		}
 		data.Links = append(data.Links, link)
 	}
-	for _, link := range data.Links {
-		if link.Made && !dryRun {
-			if err := os.Symlink(link.Target, link.Path); err != nil {
-				return linkError(err)
-			}
+	if !dryRun {
+		if err := makeLinks(data.Links); err != nil {
+			return linkError(err)
 		}
 	}
 	return p.printLinks(dir, data)
+}
+
+// makeLinks makes those that are not there.
+func makeLinks(links []linkData) error {
+	for _, l := range links {
+		if l.Made {
+			if err := os.Symlink(l.Target, l.Path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // free reports whether the link is to be made, and refuses what stands in its place.

@@ -21,14 +21,18 @@ const mainName = "durward"
 // configurator is the name under which policies are kept where that program keeps them.
 const configurator = "mdmcpcfg"
 
-// configuratorDir is what the folders of that program are called.
-const configuratorDir = "mdmcp"
+// configuratorDir is what the folders of that program are called, and policyServer the server
+// that it configures.
+const (
+	configuratorDir = "mdmcp"
+	policyServer    = "mdmcpsrvr"
+)
 
 // linkNames lists the names of the programs that durward stands in for.
 var linkNames = []linkName{
 	{"codex-exec-server", []string{"exec-server"}, nil},
 	{configurator, nil, []string{"install", "update", "policy", "cmd", "doctor", "run"}},
-	{"mdmcpsrvr", []string{"mcp"}, nil},
+	{policyServer, []string{"mcp"}, nil},
 	{"statespace", nil, []string{"serve"}},
 }
 
