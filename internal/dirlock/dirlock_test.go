@@ -3,6 +3,8 @@
 package dirlock
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -55,6 +57,39 @@ func TestLockRefuses(t *testing.T) {
 			lock.Close()
 			t.Errorf("%s was locked", path)
 		}
+	}
+}
+
+// Who waits has the lock once it is free, and waits for nothing else.
+func TestAwait(t *testing.T) {
+	dir := t.TempDir()
+	held, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Await(dir, 0); !taken(err) {
+		t.Error(err)
+	}
+	asked := 0
+	if While(time.Hour, func() bool {
+		if asked++; asked == 3 {
+			held.Close()
+		}
+		lock, err := Lock(dir)
+		if err == nil {
+			lock.Close()
+		}
+		return taken(err)
+	}) || asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+	lock, err := Await(dir, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Close()
+	if _, err := Await(filepath.Join(dir, "none"), time.Hour); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

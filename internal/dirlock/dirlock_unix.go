@@ -30,3 +30,6 @@ func Lock(path string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// taken reports whether an error of Lock says that another one has the lock.
+func taken(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) }

@@ -1,6 +1,7 @@
 package dirlock
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -26,3 +27,6 @@ func Lock(path string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// taken reports whether an error of Lock says that another one has the lock.
+func taken(err error) bool { return errors.Is(err, windows.ERROR_SHARING_VIOLATION) }

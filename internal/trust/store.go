@@ -160,7 +160,7 @@ func (s Store) change(edit func([]Entry) []Entry) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
-	lock, err := s.lock()
+	lock, err := dirlock.Await(s.Dir, lockTime)
 	if err != nil {
 		return err
 	}
@@ -185,13 +185,4 @@ func (s Store) change(edit func([]Entry) []Entry) error {
 		return replace.First(file, next)
 	}
 	return replace.File(file, text, next)
-}
-
-func (s Store) lock() (*os.File, error) {
-	for end := time.Now().Add(lockTime); ; time.Sleep(time.Millisecond) {
-		lock, err := dirlock.Lock(s.Dir)
-		if err == nil || time.Now().After(end) {
-			return lock, err
-		}
-	}
 }

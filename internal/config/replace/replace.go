@@ -137,7 +137,7 @@ func hold(target string, was []byte) (unlock func(), info fs.FileInfo, unchanged
 	info, err = f.Stat()
 	var release func()
 	if err == nil {
-		release, err = lock(f, target, time.Now().Add(lockTime))
+		release, err = lock(f, target)
 	}
 	if err != nil {
 		f.Close()

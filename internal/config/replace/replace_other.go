@@ -7,29 +7,30 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
+
+	"github.com/durward/durward/internal/dirlock"
 )
 
 const openFlags = 0
 
 // lock makes a file beside the one to be replaced, which nobody can do twice, and
 // closes that one: while it is open its name may not be given to another.
-func lock(f *os.File, target string, until time.Time) (unlock func(), err error) {
+func lock(f *os.File, target string) (unlock func(), err error) {
 	f.Close()
 	name := target + ".lock"
-	for {
-		mark, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		switch {
-		case err == nil:
-			mark.Close()
-			return func() { os.Remove(name) }, nil
-		case !errors.Is(err, fs.ErrExist):
-			return nil, err
-		case time.Now().After(until):
-			return nil, fmt.Errorf("%w, and remove %s if there is none", ErrBusy, name)
-		}
-		time.Sleep(time.Millisecond)
+	var mark *os.File
+	taken := dirlock.While(lockTime, func() bool {
+		mark, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		return errors.Is(err, fs.ErrExist)
+	})
+	switch {
+	case taken:
+		return nil, fmt.Errorf("%w, and remove %s if there is none", ErrBusy, name)
+	case err != nil:
+		return nil, err
 	}
+	mark.Close()
+	return func() { os.Remove(name) }, nil
 }
 
 func hasOtherNames(fs.FileInfo) bool { return false }

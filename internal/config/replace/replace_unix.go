@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/durward/durward/internal/dirlock"
 )
 
 // openFlags keep a link that has come to the place from being followed, and a FIFO from
@@ -19,21 +20,18 @@ const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 // lock locks the file itself until it is closed: its folder, which package dirlock
 // would lock, may belong to another user or, as /tmp, to all. Whoever waited finds that
 // the name has come to another file.
-func lock(f *os.File, _ string, until time.Time) (unlock func(), err error) {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return func() {}, nil
-		case errors.Is(err, unix.EINTR):
-		case !errors.Is(err, unix.EWOULDBLOCK):
-			return nil, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
-		case time.Now().After(until):
-			return nil, ErrBusy
-		default:
-			time.Sleep(time.Millisecond)
-		}
+func lock(f *os.File, _ string) (unlock func(), err error) {
+	taken := dirlock.While(lockTime, func() bool {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		return errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR)
+	})
+	switch {
+	case taken:
+		return nil, ErrBusy
+	case err != nil:
+		return nil, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
+	return func() {}, nil
 }
 
 func hasOtherNames(info fs.FileInfo) bool {
