@@ -47,14 +47,18 @@ func (s Store) State(f File) (State, error) {
 	if err != nil {
 		return Untrusted, err
 	}
+	return stateOf(entries, f), nil
+}
+
+func stateOf(entries []Entry, f File) State {
 	at, known := find(entries, f.Path)
 	switch {
 	case !known:
-		return Untrusted, nil
+		return Untrusted
 	case entries[at].SHA256 != f.SHA256():
-		return Changed, nil
+		return Changed
 	}
-	return Trusted, nil
+	return Trusted
 }
 
 // Read reads a file if something was trusted at its place; any other is not even opened. Only a
@@ -75,12 +79,8 @@ func (s Store) Read(path string) (File, State, error) {
 	if err != nil {
 		return File{}, Changed, nil
 	}
-	at, known := find(entries, f.Path)
-	switch {
-	case !known: // it was moved at this moment
-		return File{}, Untrusted, nil
-	case entries[at].SHA256 != f.SHA256():
-		return File{}, Changed, nil
+	if state := stateOf(entries, f); state != Trusted { // perhaps moved at this moment
+		return File{}, state, nil
 	}
 	return f, Trusted, nil
 }
