@@ -31,8 +31,11 @@ func tooDeep(text []byte) int {
 
 // commentEnd gives the last byte of the comment that begins at i, or i where none does.
 func commentEnd(text []byte, i int) int {
-	mark := map[bool]string{true: "*/", false: "\n"}[bytes.HasPrefix(text[i:], []byte("/*"))]
-	if mark == "\n" && !bytes.HasPrefix(text[i:], []byte("//")) {
+	mark := "\n"
+	switch {
+	case bytes.HasPrefix(text[i:], []byte("/*")):
+		mark = "*/"
+	case !bytes.HasPrefix(text[i:], []byte("//")):
 		return i
 	}
 	end := bytes.Index(text[i+2:], []byte(mark))

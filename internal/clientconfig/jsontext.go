@@ -113,6 +113,9 @@ func (t *jsonText) find() (at *hujson.Value, missing []string, err error) {
 	}
 }
 
+// wayTo names the steps to a server from the document.
+func (t *jsonText) wayTo(name string) []string { return slices.Concat(t.way, []string{name}) }
+
 func orDocument(way []string) string {
 	if len(way) == 0 {
 		return "the document"
@@ -134,7 +137,7 @@ func (t *jsonText) entry(name string) (within *hujson.Value, found *hujson.Objec
 }
 
 func (t *jsonText) doubtful(name string) error {
-	at, way := &t.root, append(t.way[:len(t.way):len(t.way)], name)
+	at, way := &t.root, t.wayTo(name)
 	for i := range way {
 		below, count := memberOf(at, way[i])
 		switch {
@@ -166,7 +169,7 @@ func (t *jsonText) alone(name string) []byte {
 	if !ok {
 		return []byte("{}")
 	}
-	way := append(t.way[:len(t.way):len(t.way)], name)
+	way := t.wayTo(name)
 	for _, outer := range slices.Backward(way) {
 		raw = "{" + string(jsonx.AppendString(nil, outer)) + ": " + raw + "}"
 	}
@@ -207,7 +210,7 @@ func (t *jsonText) restore(name, raw string) error {
 
 func (t *jsonText) replaceValue(name string, e *hujson.ObjectMember, value string) error {
 	text := spliced(t.text, splice{e.Value.StartOffset, e.Value.EndOffset, value})
-	return t.become(text, name, patch{"replace", append(t.way[:len(t.way):len(t.way)], name), value})
+	return t.become(text, name, patch{"replace", t.wayTo(name), value})
 }
 
 // insert adds a member behind all others of an object; names are of it and what it leads to.
@@ -290,7 +293,7 @@ func lineRest(extra hujson.Extra) int {
 }
 
 func (t *jsonText) remove(name string, bare bool) error {
-	way := append(t.way[:len(t.way):len(t.way)], name)
+	way := t.wayTo(name)
 	within, e, err := t.entry(name)
 	if err == nil && e == nil {
 		err = problem(t.file, "there is no %s", strings.Join(way, "."))
