@@ -79,6 +79,7 @@ type Log struct {
 	args    Args
 	now     func() time.Time
 	logger  *slog.Logger
+	rooms   sync.Pool // of *[]byte: memory for bodies, which is used again once they are written
 
 	waiting  sync.Mutex
 	requests []*request // guarded by waiting; in the order of their records
@@ -137,7 +138,7 @@ func newLog(o Options) *Log {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Log{
-		options: o, args: o.Args, now: o.Now, logger: o.Logger,
+		options: o, args: o.Args, now: o.Now, logger: o.Logger, rooms: sync.Pool{New: newRoom},
 		dirty: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}),
 	}
 }

@@ -3,7 +3,6 @@ package audit
 import (
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/durward/durward"
@@ -12,13 +11,13 @@ import (
 // maxBatch is the length in bytes up to which waiting records share a write.
 const maxBatch = 1 << 20
 
-// rooms are memory for bodies, which is used again once they are written.
-var rooms = sync.Pool{New: func() any { return new(make([]byte, 0, usualBody)) }}
-
 const (
 	usualBody = 2 << 10 // and less, as a rule
 	maxRoom   = 16 << 10
 )
+
+// newRoom makes memory for a body.
+func newRoom() any { return new(make([]byte, 0, usualBody)) }
 
 // A request is a record on its way into the file.
 type request struct {
@@ -85,8 +84,8 @@ func (l *Log) Event(kind string, r Record) error {
 // write returns when the record is in the file. Who finds nobody writing writes for all who
 // wait by then, and leaves it to the first of those who came meanwhile to go on.
 func (l *Log) write(r Record, flight int) error {
-	room := rooms.Get().(*[]byte)
-	defer rooms.Put(room)
+	room := l.rooms.Get().(*[]byte)
+	defer l.rooms.Put(room)
 	body, err := r.bodyIn(*room)
 	if cap(body) <= maxRoom {
 		*room = body[:0]
