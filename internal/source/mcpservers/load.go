@@ -22,15 +22,9 @@ type Place struct {
 	Environ       map[string]string
 }
 
-// Load reads a configuration from disk. One that is not there is [hubconfig.None]. The error has
-// reason ConfigInvalid, the place of the first mistake, and names all of them:
-// [config.ProblemsOf] gives them as a list.
-func Load(p Place) (*hubconfig.Config, error) {
-	text, err := smallfile.Read(p.File, config.MaxBytes, nil)
-	return Parse(p, text, err)
-}
-
-// Parse is Load for a file that was read already; err is what came of that.
+// Parse gives a configuration as its file has it; err is what came of reading that. One that is not
+// there is [hubconfig.None]. The error has reason ConfigInvalid, the place of the first mistake, and
+// names all of them: [config.ProblemsOf] gives them as a list.
 func Parse(p Place, text []byte, err error) (*hubconfig.Config, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return named(hubconfig.None(p.File), nil), nil

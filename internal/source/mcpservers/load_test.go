@@ -10,12 +10,20 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/config"
+	"github.com/durward/durward/internal/hubconfig"
+	"github.com/durward/durward/internal/smallfile"
 	"github.com/durward/durward/internal/source/mcpservers"
 )
 
+// read reads a configuration, as those do who start its servers.
+func read(p mcpservers.Place) (*hubconfig.Config, error) {
+	text, err := smallfile.Read(p.File, config.MaxBytes, nil)
+	return mcpservers.Parse(p, text, err)
+}
+
 // The one in the repository starts durward itself on the sandbox.
 func TestTheConfigurationThatComesWithDurward(t *testing.T) {
-	c, err := mcpservers.Load(mcpservers.Place{File: "../../../config/mcp_servers.json", Sandbox: "/workspace"})
+	c, err := read(mcpservers.Place{File: "../../../config/mcp_servers.json", Sandbox: "/workspace"})
 	must(t, err)
 	if len(c.Servers) != 1 || len(c.Warnings) > 0 || c.Missing {
 		t.Fatalf("%+v", c)
@@ -27,7 +35,7 @@ func TestTheConfigurationThatComesWithDurward(t *testing.T) {
 }
 
 func TestAConfigurationThatIsNotThere(t *testing.T) {
-	c, err := mcpservers.Load(mcpservers.Place{File: filepath.Join(t.TempDir(), "none.json")})
+	c, err := read(mcpservers.Place{File: filepath.Join(t.TempDir(), "none.json")})
 	must(t, err)
 	if !c.Missing || len(c.Servers) > 0 || c.Prefix != "collisions" {
 		t.Errorf("%+v", c)
@@ -38,11 +46,11 @@ func TestAConfigurationWithMistakes(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "hub.json")
 	must(t, os.WriteFile(file, []byte("{\"servers\": [\n{\"name\": \"a\"},\n{\"name\": \"b\"}]}"), 0o600))
-	_, err := mcpservers.Load(mcpservers.Place{File: file})
+	_, err := read(mcpservers.Place{File: file})
 	if e := durward.AsError(err); e == nil || e.Reason != durward.ConfigInvalid || e.Where.Line != 2 || len(config.ProblemsOf(err)) != 2 {
 		t.Error(err)
 	}
-	if _, err := mcpservers.Load(mcpservers.Place{File: dir}); durward.ReasonOf(err) != durward.ConfigInvalid {
+	if _, err := read(mcpservers.Place{File: dir}); durward.ReasonOf(err) != durward.ConfigInvalid {
 		t.Error(err)
 	}
 }
@@ -57,7 +65,7 @@ func TestPathsAreFromTheFile(t *testing.T) {
   "none": {"command": "x", "envFile": "none.env"}
 }}`), 0o600))
 	t.Chdir(filepath.Dir(dir))
-	c, err := mcpservers.Load(mcpservers.Place{File: filepath.Join(filepath.Base(dir), "hub.json"), Environ: map[string]string{"V": "v"}})
+	c, err := read(mcpservers.Place{File: filepath.Join(filepath.Base(dir), "hub.json"), Environ: map[string]string{"V": "v"}})
 	must(t, err)
 	good := c.Servers[0]
 	if good.Command != filepath.Join(dir, "bin/x") || good.Dir != filepath.Join(dir, "sub") || good.Broken != "" {

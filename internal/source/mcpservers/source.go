@@ -4,7 +4,7 @@
 //	files:  read_file            read_file          and always files__read_file
 //	notes:  read_file, list      notes__read_file   and list, or notes__list
 //
-// [Load] reads a configuration, [New] makes a source of it. What the servers have is asked for
+// [Parse] reads a configuration, [New] makes a source of it. What the servers have is asked for
 // whenever one of them has changed.
 package mcpservers
 
