@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/durward/durward/internal/cli"
@@ -63,11 +64,10 @@ func completion(version, shell string) ([]byte, error) {
 }
 
 // named gives the file of a list that has the name.
-func named(files []file, name string) file {
-	for _, f := range files {
-		if f.name == name {
-			return f
-		}
+func named(files []file, name string) (file, error) {
+	at := slices.IndexFunc(files, func(f file) bool { return f.name == name })
+	if at < 0 {
+		return file{}, fmt.Errorf("there is no file %s", name)
 	}
-	panic("no file " + name)
+	return files[at], nil
 }

@@ -121,6 +121,17 @@ func members(t *testing.T, text []byte) map[string][]byte {
 	return all
 }
 
+func TestPackageLacksNothing(t *testing.T) {
+	without := little
+	without.completions = without.completions[1:]
+	if _, err := packagedOf(nil, without); err == nil || !strings.Contains(err.Error(), "durward.bash") {
+		t.Error(err)
+	}
+	if _, err := rpm(t.Context(), beta, linux, packaged{}); err == nil || !strings.Contains(err.Error(), "postinst") {
+		t.Error(err)
+	}
+}
+
 func TestDebHasNothingOfTheMachine(t *testing.T) {
 	p, err := packagedOf([]byte("program"), little)
 	if err != nil {
@@ -369,7 +380,15 @@ func TestOnlyAReleaseIsReplaced(t *testing.T) {
 
 func TestManualHasAPageForEachCommand(t *testing.T) {
 	pages := manual(cli.Commands(), beta)
-	exec := string(named(pages, "durward-exec.1").body)
+	page := func(name string) string {
+		t.Helper()
+		f, err := named(pages, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(f.body)
+	}
+	exec := page("durward-exec.1")
 	for _, want := range []string{
 		".TH \"DURWARD-EXEC\" 1 \"2023-11-14\" \"durward 0.4.0-beta.1\" \"durward\"\n", "\n.SH NAME\ndurward\\-exec \\- run one command",
 		"\n.SH EXAMPLES\n.PP\n.nf\n  durward exec \\-\\- ls \\-l\n", "\n.TP\n\\fB\\-\\-policy\\fR FILE\n", "\n.SH GLOBAL FLAGS\n", "\n.SH SEE ALSO\n\\fBdurward\\fR(1)\n",
@@ -379,7 +398,7 @@ func TestManualHasAPageForEachCommand(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"durward.1", "durward-audit.1", "durward-audit-tail.1", "durward-server-add.1"} {
-		if len(named(pages, name).body) == 0 {
+		if page(name) == "" {
 			t.Errorf("%s is empty", name)
 		}
 	}

@@ -69,8 +69,11 @@ func (p *roff) text(text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if indented := strings.HasPrefix(line, "  "); indented != kept && line != "" {
-			kept = indented
-			p.line("%s", map[bool]string{true: ".PP\n.nf", false: ".fi\n.PP"}[kept])
+			if kept = indented; kept {
+				p.line(".PP\n.nf")
+			} else {
+				p.line(".fi\n.PP")
+			}
 		}
 		switch {
 		case line == "":

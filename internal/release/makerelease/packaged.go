@@ -20,8 +20,6 @@ type packaged struct {
 	files, scripts []file
 }
 
-func (p packaged) script(name string) string { return string(named(p.scripts, name).body) }
-
 // The folder in which zsh looks for completions has a name of Debian's own there.
 const (
 	zshCompletion      = "usr/share/zsh/vendor-completions/_durward"
@@ -32,11 +30,19 @@ func packagedOf(program []byte, d documents) (packaged, error) {
 	files := []file{
 		{name: "usr/bin/durward", executable: true, body: program},
 		{name: "usr/lib/systemd/system/durward@.service", body: d.unit},
-		{name: "usr/share/bash-completion/completions/durward", body: named(d.completions, "durward.bash").body},
-		{name: "usr/share/fish/vendor_completions.d/durward.fish", body: named(d.completions, "durward.fish").body},
-		{name: zshCompletion, body: named(d.completions, "_durward").body},
 		{name: "usr/share/doc/durward/README.md", body: d.readme},
 		{name: "usr/share/doc/durward/LICENSE", body: d.license},
+	}
+	for _, c := range []struct{ name, place string }{
+		{"durward.bash", "usr/share/bash-completion/completions/durward"},
+		{"durward.fish", "usr/share/fish/vendor_completions.d/durward.fish"},
+		{"_durward", zshCompletion},
+	} {
+		completion, err := named(d.completions, c.name)
+		if err != nil {
+			return packaged{}, err
+		}
+		files = append(files, file{name: c.place, body: completion.body})
 	}
 	for _, page := range d.manual {
 		text, err := zipped(page.body)

@@ -30,13 +30,21 @@ func rpm(ctx context.Context, s source, t target, p packaged) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "go", "tool", "-modfile=tools/go.mod", "tar2rpm",
+	args := []string{
+		"tool", "-modfile=tools/go.mod", "tar2rpm",
 		"-name", "durward", "-version", packageVersion(s.version), "-release", "1", "-arch", rpmArch[t.arch],
 		"-build_time", fmt.Sprint(s.time.Unix()), "-summary", summary, "-description", description,
 		"-licence", "Apache-2.0", "-packager", maintainer, "-url", homepage,
 		"-prefixes", "/usr", // without one it writes an empty one
-		"-postin", p.script("postinst"), "-preun", p.script("prerm"), "-postun", p.script("postrm"),
-		"-file", "-", "-")
+	}
+	for _, s := range []struct{ flag, name string }{{"-postin", "postinst"}, {"-preun", "prerm"}, {"-postun", "postrm"}} {
+		script, err := named(p.scripts, s.name)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, s.flag, string(script.body))
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "-file", "-", "-")...)
 	cmd.Stdin = bytes.NewReader(text)
 	return output(cmd)
 }
