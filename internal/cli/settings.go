@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,14 @@ const (
 	leastSegment, mostSegment = 4 << 10, 1 << 40
 	mostKept                  = 1_000_000
 )
+
+// The words that a configuration has for values.
+var (
+	syncWords = []string{audit.SyncSoon: "interval", audit.SyncAlways: "always"}
+	argsWords = []string{audit.ArgsHash: "sha256", audit.ArgsPlain: "plain"}
+)
+
+const keepAll = "all"
 
 // A configLayer is a file that may hold settings.
 type configLayer struct {
@@ -151,8 +160,8 @@ func (r *settingsReader) audit(n *config.Node) {
 	o := &r.into.audit
 	r.Fields(n, config.Fields{
 		"sync": func(n *config.Node) {
-			if word, ok := r.Word(n, "interval", "always"); ok {
-				o.Sync = map[string]audit.Sync{"interval": audit.SyncSoon, "always": audit.SyncAlways}[word]
+			if word, ok := r.Word(n, syncWords...); ok {
+				o.Sync = audit.Sync(slices.Index(syncWords, word))
 			}
 		},
 		"rotate_bytes": func(n *config.Node) {
@@ -162,17 +171,17 @@ func (r *settingsReader) audit(n *config.Node) {
 		},
 		"keep": func(n *config.Node) { o.Keep = r.keep(n, o.Keep) },
 		"args": func(n *config.Node) {
-			if word, ok := r.Word(n, "sha256", "plain"); ok {
-				o.Args = map[string]audit.Args{"sha256": audit.ArgsHash, "plain": audit.ArgsPlain}[word]
+			if word, ok := r.Word(n, argsWords...); ok {
+				o.Args = audit.Args(slices.Index(argsWords, word))
 			}
 		},
 	})
 }
 
-// keep takes a number of segments, or "all".
+// keep takes a number of segments, or keepAll.
 func (r *settingsReader) keep(n *config.Node, before int) int {
 	if n.Kind == config.String {
-		if _, ok := r.Word(n, "all"); ok {
+		if _, ok := r.Word(n, keepAll); ok {
 			return -1
 		}
 		return before

@@ -97,13 +97,13 @@ func keysOf(n *config.Node) (keys []string) {
 func (s settings) values() map[string]string {
 	keep := strconv.Itoa(cmp.Or(s.audit.Keep, audit.DefaultKeep))
 	if s.audit.Keep < 0 {
-		keep = "all"
+		keep = keepAll
 	}
 	return map[string]string{
-		"audit.sync":         map[audit.Sync]string{audit.SyncSoon: "interval", audit.SyncAlways: "always"}[s.audit.Sync],
+		"audit.sync":         syncWords[s.audit.Sync],
 		"audit.rotate_bytes": strconv.FormatInt(cmp.Or(s.audit.MaxBytes, audit.DefaultMaxBytes), 10),
 		"audit.keep":         keep,
-		"audit.args":         map[audit.Args]string{audit.ArgsHash: "sha256", audit.ArgsPlain: "plain"}[s.audit.Args],
+		"audit.args":         argsWords[s.audit.Args],
 	}
 }
 
