@@ -76,6 +76,22 @@ func TestTheArchitecturePageShowsEveryRoom(t *testing.T) {
 	}
 }
 
+// Who runs the program has it without the pages of its source.
+func TestNobodyIsSentToFilesOfTheSource(t *testing.T) {
+	page := regexp.MustCompile(`\bdocs/[a-z-]+\.md\b`)
+	for name, file := range sources(t) {
+		if !strings.HasPrefix(name, "internal/") && !strings.HasPrefix(name, "cmd/") {
+			continue
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && page.MatchString(text.Value) {
+				t.Errorf("%s tells of %s", name, page.FindString(text.Value))
+			}
+			return true
+		})
+	}
+}
+
 // Deciding asks no clock, file or resolver, not even through a package that is mostly
 // pure.
 func TestPolicyIsPure(t *testing.T) {

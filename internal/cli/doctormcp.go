@@ -60,7 +60,7 @@ func checkRoot(policy *mcppolicy.Policy, root mcppolicy.Root) checkData {
 	}
 	opened.Close()
 	if opened, err = dir.OpenDir(".", fsroot.Rules{StrictVirtual: true}); err != nil {
-		return warned(name, root.Path+" is shared over a network", "see denyNetworkFS and strictVirtual in docs/policy.md")
+		return warned(name, root.Path+" is shared over a network", "copy it to a local file system; durward policy schema says what denyNetworkFS and strictVirtual do")
 	}
 	opened.Close()
 	return check(name, safetext.Line(root.Path), nil)

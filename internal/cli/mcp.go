@@ -35,7 +35,7 @@ func (p *program) mcpCommand() *cobra.Command {
 		Short: "serve files and commands under a policy, by the Model Context Protocol",
 		Long: `Answers JSON-RPC on standard input and output: fs.read, fs.write and cmd.run, as methods of
 their own and as tools of the Model Context Protocol. What may be read, written and run stands in
-FILE (docs/policy.md). Nothing but answers goes to standard output. When the input ends, or on
+FILE; durward policy schema says how. Nothing but answers goes to standard output. When the input ends, or on
 SIGTERM, calls that run have five seconds to end. --files serves one folder in which all may be read and written,
 and where nothing is run. With --reload the policy is read anew on SIGHUP;
 calls in flight keep the one they began under.`,

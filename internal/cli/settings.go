@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -117,7 +118,7 @@ func (p *program) readSettings(layers []configLayer) *configuration {
 	if len(problems) > 0 {
 		c.err = &durward.Error{
 			Reason: durward.ConfigInvalid, Op: "read configuration", Where: problems[0].Where, Err: problems,
-			Hint: cmp.Or(strings.Join(fixes, " && "), "mend what is named; docs/configuration.md lists all keys"),
+			Hint: cmp.Or(strings.Join(fixes, " && "), "mend what is named; all keys are "+strings.Join(slices.Sorted(maps.Keys(settings{}.values())), ", ")),
 		}
 	}
 	return c
