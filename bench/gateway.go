@@ -24,7 +24,8 @@ import (
 )
 
 // gateway compares a worker that does nothing, called directly, with the same through
-// `durward gateway`, which checks the input against a schema and records each call.
+// `durward gateway`, which checks the input against a schema and records each call; and, to
+// tell how much of that is owed to a program in between, through a bare reverse proxy.
 func gateway(rounds int, quick bool) error {
 	dir, err := os.MkdirTemp("", "durward-bench-")
 	if err != nil {
@@ -39,12 +40,16 @@ func gateway(rounds int, quick bool) error {
 	if err != nil {
 		return errors.Join(err, stop())
 	}
-	g := gatewayBench{direct: direct, through: through.address, rounds: rounds, burst: time.Second}
+	bare, err := serveProxy(dir, direct)
+	if err != nil {
+		return errors.Join(err, through.close(), stop())
+	}
+	g := gatewayBench{ways: waysTo(direct, through.address, bare.address), rounds: rounds, burst: time.Second}
 	if quick {
 		g.burst /= 5
 	}
 	err = errors.Join(g.added(), g.rate(), through.reportMemory("durward gateway after the load", "<= 40 MB"), validation(dir, rounds))
-	return errors.Join(err, through.close(), stop())
+	return errors.Join(err, through.close(), bare.close(), stop())
 }
 
 // serveNothing serves a tool that does nothing.
@@ -74,7 +79,7 @@ const benchSchema = `{
   }
 }`
 
-// A gatewayProcess is a gateway, or a hub, that runs.
+// A gatewayProcess is a gateway, a hub or a proxy that runs.
 type gatewayProcess struct {
 	cmd     *exec.Cmd
 	address string
@@ -95,6 +100,15 @@ func serveGateway(dir, direct string) (*gatewayProcess, error) {
 	cmd := exec.Command(program, "gateway", "--port", "0", "--manifest", filepath.Join(dir, "manifest.yaml"), "--policies", filepath.Join(dir, "policies.yaml"))
 	cmd.Env = append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(dir, "state"))
 	return startServing(cmd)
+}
+
+// serveProxy serves the worker behind the reverse proxy of net/http.
+func serveProxy(dir, direct string) (*gatewayProcess, error) {
+	program := filepath.Join(dir, "proxyfloor")
+	if err := build(program, "./bench/testdata/proxyfloor"); err != nil {
+		return nil, err
+	}
+	return startServing(exec.Command(program, "http://"+direct))
 }
 
 // startServing starts a program that says where it serves, and comes back when it does.
@@ -129,46 +143,54 @@ func (p *gatewayProcess) reportMemory(what, bar string) error {
 	return err
 }
 
-// A gatewayBench has both ways to the worker.
+// A gatewayBench has the ways to the worker. The first is the direct one.
 type gatewayBench struct {
-	direct, through string
-	rounds          int
-	burst           time.Duration
+	ways   []way
+	rounds int
+	burst  time.Duration
 }
 
-// requests gives the request of each way.
-func (g gatewayBench) requests() (direct, through []byte) {
+// A way leads to the worker, with a request that is answered.
+type way struct {
+	through, address string
+	request          []byte
+	bars             [3]string // of the median, of the 99th of a hundred, and of the rate
+}
+
+func waysTo(direct, gateway, bare string) []way {
 	envelope := `{"meta":{"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","tool_run_id":"01890a5d-ac96-774b-bcce-b302099a8057","domain_id":"bench","deadline_ms":4102444800000},"input":` + benchInput + `}`
-	return postJSON(g.direct, "/run", envelope), postJSON(g.through, "/v1/tools/nothing:run", `{"input":`+benchInput+`}`)
+	return []way{
+		{address: direct, request: postJSON(direct, "/run", envelope)},
+		{"the gateway", gateway, postJSON(gateway, "/v1/tools/nothing:run", `{"input":`+benchInput+`}`), [...]string{"<= +0.3 ms", "<= +2 ms", ">= 0.6 x"}},
+		{through: "a bare reverse proxy", address: bare, request: postJSON(bare, "/run", envelope)},
+	}
 }
 
 func postJSON(address, path, body string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, address, len(body), body)
 }
 
-// added tells what the gateway adds to a call, with eight in flight.
+// added tells what each way adds to a call, with eight in flight.
 func (g gatewayBench) added() error {
 	const inFlight = 8
-	direct, through := g.requests()
-	var times [2][]time.Duration
+	times := make([][]time.Duration, len(g.ways))
 	for range max(g.rounds/30, 2) {
-		for i, way := range []struct {
-			address string
-			request []byte
-		}{{g.direct, direct}, {g.through, through}} {
-			took, err := latencies(way.address, way.request, inFlight, 200)
+		for i, w := range g.ways {
+			took, err := latencies(w.address, w.request, inFlight, 200)
 			if err != nil {
 				return err
 			}
 			times[i] = append(times[i], took...)
 		}
 	}
-	for _, row := range []struct {
-		what, bar string
-		of        float64
-	}{{"a run through the gateway, 8 in flight, p50", "<= +0.3 ms", 0.50}, {"the same, p99", "<= +2 ms", 0.99}} {
-		a, b := quantile(times[0], row.of), quantile(times[1], row.of)
-		report(row.what, micros(a), fmt.Sprintf("%s = +%s", micros(b), micros(b-a)), row.bar)
+	for i, w := range g.ways[1:] {
+		for n, q := range []struct {
+			what string
+			of   float64
+		}{{"a run through " + w.through + ", 8 in flight, p50", 0.50}, {"the same, p99", 0.99}} {
+			a, b := quantile(times[0], q.of), quantile(times[i+1], q.of)
+			report(q.what, micros(a), fmt.Sprintf("%s = +%s", micros(b), micros(b-a)), w.bars[n])
+		}
 	}
 	return nil
 }
@@ -205,25 +227,24 @@ func latencies(address string, request []byte, inFlight, times int) ([]time.Dura
 	return slices.Concat(took...), errors.Join(failed...)
 }
 
-// rate compares the calls per second of both ways, with 32 in flight.
+// rate compares the calls per second of the ways, with 32 in flight.
 func (g gatewayBench) rate() error {
 	const inFlight = 32
-	direct, through := g.requests()
-	var rates [2][]time.Duration
+	rates := make([][]time.Duration, len(g.ways))
 	for range max(g.rounds/60, 2) {
-		a, err := load(g.direct, direct, inFlight, g.burst)
-		if err != nil {
-			return err
+		for i, w := range g.ways {
+			n, err := load(w.address, w.request, inFlight, g.burst)
+			if err != nil {
+				return err
+			}
+			rates[i] = append(rates[i], g.burst/time.Duration(max(n, 1)))
 		}
-		b, err := load(g.through, through, inFlight, g.burst)
-		if err != nil {
-			return err
-		}
-		rates[0] = append(rates[0], g.burst/time.Duration(max(a, 1)))
-		rates[1] = append(rates[1], g.burst/time.Duration(max(b, 1)))
 	}
-	a, b := median(rates[0]), median(rates[1])
-	report("runs per second through the gateway, 32 in flight", fmt.Sprintf("%.0f/s", 1/a.Seconds()), fmt.Sprintf("%.0f/s = %s", 1/b.Seconds(), ratio(a, b)), ">= 0.6 x")
+	direct := median(rates[0])
+	for i, w := range g.ways[1:] {
+		b := median(rates[i+1])
+		report("runs per second through "+w.through+", 32 in flight", fmt.Sprintf("%.0f/s", 1/direct.Seconds()), fmt.Sprintf("%.0f/s = %s", 1/b.Seconds(), ratio(direct, b)), w.bars[2])
+	}
 	return nil
 }
 
