@@ -12,7 +12,12 @@ FUZZ     ?= .
 # The version comes from git describe; stamping by go fails in a checkout that belongs
 # to somebody else. The scripts run the whole program some hundred times, each with the race
 # detector: on two slow processors that is not done in the usual ten minutes.
-export GOFLAGS := -buildvcs=false -timeout=20m $(GOFLAGS)
+#
+# Whatever needs no C, and only the race detector does, is built as what is released is: with
+# one set of flags each package is compiled once, for tests too. "lint" vets; tests do not again.
+export GOFLAGS := -buildvcs=false -trimpath -vet=off -timeout=20m $(GOFLAGS)
+export CGO_ENABLED := 0
+RACE := CGO_ENABLED=1 $(GO) test -race
 # With the race detector a program waits for a second before it ends, if nobody says otherwise.
 export GORACE := atexit_sleep_ms=0
 
@@ -26,7 +31,7 @@ tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xa
 .PHONY: build release test need lint cross unit vectors abuse e2e fuzz-short unprivileged bench fuzz help
 
 build: ## bin/durward, one static program, and what deploy/Dockerfile wants beside it
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o $(BIN)/durward ./cmd/durward
+	$(GO) build -ldflags '-X main.version=$(VERSION)' -o $(BIN)/durward ./cmd/durward
 	@scripts/roots $(BIN)/ca-certificates.crt
 
 release: ## all that is given out of a version, in $(DIST): make release VERSION=0.4.0 RELEASE_KEY=minisign.key
@@ -51,13 +56,13 @@ cross: ## build and vet for the other systems
 	done
 
 unit: ## the tests, with the race detector, of packages that "abuse" does not run whole
-	$(GO) test -race $$($(GO) list ./... | grep -vxF "$$(echo "$(call tagged,abuse)" | tr ' ' '\n' | sed "s#^\.#$$($(GO) list -m)#")")
+	$(RACE) $$($(GO) list ./... | grep -vxF "$$(echo "$(call tagged,abuse)" | tr ' ' '\n' | sed "s#^\.#$$($(GO) list -m)#")")
 
 vectors: ## the vectors of the contracts, counted
 	@$(GO) test -run Vectors -v ./internal/source/pages ./internal/mcppolicy ./internal/engine/file ./execserver | sed -nE 's/.*_test.go:[0-9]*: (.*[0-9] (vectors|cases).*)/\1/p'
 
 abuse: ## hostile commands, and many at once
-	$(if $(call tagged,abuse),$(GO) test -race -tags abuse $(call tagged,abuse))
+	$(if $(call tagged,abuse),$(RACE) -tags abuse $(call tagged,abuse))
 
 e2e: ## the program against real clients; all other tests of those packages are run elsewhere
 	@scripts/need chromium dockerd docker-compose ip nsenter busybox psql postgres bindfs bash npm venv debootstrap rpm
@@ -67,8 +72,8 @@ fuzz-short: ## a few seconds for each fuzz target
 	scripts/fuzz 100s . 5s
 
 unprivileged: ## the tests of what root may do and others may not, as such another
-	$(if $(filter 0,$(shell id -u)),$(GO) test -race -exec $(CURDIR)/scripts/unprivileged $(UNPRIVILEGED))
-	$(if $(filter 0,$(shell id -u)),$(GO) test -race -tags abuse -exec $(CURDIR)/scripts/unprivileged ./internal/engine/process/abuse)
+	$(if $(filter 0,$(shell id -u)),$(RACE) -exec $(CURDIR)/scripts/unprivileged $(UNPRIVILEGED))
+	$(if $(filter 0,$(shell id -u)),$(RACE) -tags abuse -exec $(CURDIR)/scripts/unprivileged ./internal/engine/process/abuse)
 
 bench: ## ratios against a floor measured in the same run
 	@scripts/need bwrap

@@ -23,7 +23,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestWorkersConform tries the same rules on the worker in each language.
 func TestWorkersConform(t *testing.T) {
 	inGo := filepath.Join(t.TempDir(), "worker-go")
-	if out, err := exec.Command("go", "build", "-o", inGo, "./worker-go").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", inGo, "./worker-go")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for name, command := range map[string][]string{"go": {inGo}, "python": {"python3", "worker-python/worker.py"}} {

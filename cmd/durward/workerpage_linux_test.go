@@ -69,7 +69,9 @@ func builtFromPage(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if out, err := exec.Command("go", "build", "-overlay", overlay, "-o", program, "./pageprogram").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", program, "./pageprogram")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program

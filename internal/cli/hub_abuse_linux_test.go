@@ -27,6 +27,7 @@ func TestKilledServersLeaveNothing(t *testing.T) {
 	env := home(t)
 	file := func(name string) string { return filepath.Join(env["HOME"], name) }
 	build := exec.Command("go", "build", "-o", file("server"), "../engine/mcpclient/testdata/server")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
