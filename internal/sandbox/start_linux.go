@@ -188,7 +188,9 @@ func (s *starter) equip(place []placement, h Host) (all []placement, enter []Cal
 		if s.group, err = h.cgroups.take(s.memoryLimit()); err != nil {
 			return nil, nil, born, err
 		}
-		place = append(place, placement{fdOf(s.group.kill), reaperKillFD})
+		if !s.plan.direct { // it is the reaper that kills
+			place = append(place, placement{fdOf(s.group.kill), reaperKillFD})
+		}
 		born = fdOf(s.group.dir)
 	}
 	if s.plan.rules != nil {
@@ -336,6 +338,9 @@ func placed(place []placement, reaper int) []Call {
 	if reaper >= 0 {
 		place = append(slices.Clip(place), placement{reaper, reaperSelfFD})
 	}
+	if !slices.ContainsFunc(place, func(p placement) bool { return p.fd < firstSpareFD }) {
+		return append(placedAtOnce(place), closeOnExec(above))
+	}
 	calls := make([]Call, 0, 2*len(place)+1)
 	args := make([]Arg, 0, 6*len(place)) // of all of them
 	for _, p := range place {
@@ -350,6 +355,18 @@ func placed(place []placement, reaper int) []Call {
 		calls = append(calls, Call{Name: "place descriptors", NR: unix.SYS_DUP3, Args: args[len(args)-3:]})
 	}
 	return append(calls, closeOnExec(above))
+}
+
+// placedAtOnce is for descriptors none of which stands where another one is to go, as it is in a
+// program that has more than a few.
+func placedAtOnce(place []placement) []Call {
+	calls := make([]Call, len(place), len(place)+1)
+	args := make([]Arg, 0, 3*len(place)) // of all of them
+	for i, p := range place {
+		args = append(args, number(p.fd), number(p.number), number(0))
+		calls[i] = Call{Name: "place descriptors", NR: unix.SYS_DUP3, Args: args[len(args)-3:]}
+	}
+	return calls
 }
 
 // closeOnExec closes every descriptor from first on when the next program is executed.
