@@ -34,7 +34,7 @@ type cgroup struct {
 	home              *cgroupHome
 	path              string
 	dir, kill, events *os.File
-	killed            atomic.Bool
+	killed            atomic.Bool  // or not to be had again for another reason
 	memory            *memoryGroup // nil unless it bounds memory, too
 }
 
@@ -83,7 +83,7 @@ func (h *cgroupHome) take(limit int64) (*cgroup, error) {
 
 // put gives back a cgroup whose processes are dead.
 func (h *cgroupHome) put(c *cgroup) error {
-	if c.killed.Load() || !childless(c.path) || (c.memory != nil && !c.memory.reusable(false)) {
+	if c.killed.Load() || !c.childless() || (c.memory != nil && !c.memory.reusable(false)) {
 		return c.remove()
 	}
 	h.mu.Lock()
@@ -144,6 +144,9 @@ func (c *cgroup) killAll() error {
 func (c *cgroup) empty() (bool, error) {
 	var b [256]byte
 	n, err := unix.Pread(fdOf(c.events), b[:], 0) // one read gives the whole file
+	if err != nil {
+		c.killed.Store(true) // somebody has removed it: no other call can have it
+	}
 	return bytes.Contains(b[:max(n, 0)], []byte("populated 0")), err
 }
 
@@ -157,6 +160,12 @@ func (c *cgroup) drain() error {
 			return err
 		}
 	}
+}
+
+// childless reports whether nobody has made a cgroup in it.
+func (c *cgroup) childless() bool {
+	var st unix.Stat_t
+	return unix.Fstat(fdOf(c.dir), &st) == nil && links(st) == 0
 }
 
 // remove frees the cgroup.

@@ -88,8 +88,11 @@ func removeBelow(path string, left *int) error {
 // links of the directory.
 func childless(path string) bool {
 	var st unix.Stat_t
-	return unix.Stat(path, &st) == nil && st.Nlink == 2
+	return unix.Stat(path, &st) == nil && links(st) == 0
 }
+
+// links counts the cgroups in one.
+func links(st unix.Stat_t) int { return int(st.Nlink) - 2 }
 
 func sweepHomes(parent string) {
 	homes, _ := filepath.Glob(filepath.Join(parent, homePrefix+"*"))
