@@ -24,7 +24,7 @@ func (s *starter) furnish(h Host) ([]placement, error) {
 	if h.UID != 0 {
 		return place, nil
 	}
-	kept, err := h.rooms.take(s.plan, h)
+	kept, err := h.rooms.take(*s.plan, h)
 	if err != nil || kept == nil {
 		return place, err
 	}

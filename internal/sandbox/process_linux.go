@@ -22,7 +22,7 @@ import (
 // A Process is a command and everything it started. Its methods are safe for
 // concurrent use. The caller calls Kill and then Close, always.
 type Process struct {
-	plan   Plan
+	plan   *Plan
 	eager  bool     // exited is closed before gone
 	pid    int      // safe to use while the process has not been reaped
 	pidfd  int      // of the reaper, or of the command where there is none
@@ -330,7 +330,7 @@ func (p *Process) watch() {
 		close(p.exited)
 	}
 	p.leaveMounts()
-	p.spares.refill(p.plan, p.host)
+	p.spares.refill(*p.plan, p.host)
 }
 
 // leaveMounts takes down what was mounted for the call, behind its answer.

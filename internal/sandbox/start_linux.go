@@ -53,7 +53,7 @@ func Start(ctx context.Context, p Plan, r Request, stdio Stdio, h Host) (*Proces
 // A starter holds what lives only while a process is started, and what goes over to
 // the process when that succeeds.
 type starter struct {
-	plan    Plan
+	plan    *Plan // of this call alone
 	request Request
 	stdio   Stdio
 	began   time.Duration // on the monotonic clock
@@ -83,7 +83,7 @@ type starter struct {
 }
 
 func newStarter(p Plan) *starter {
-	return &starter{plan: p, control: -1, status: -1, hand: -1, call: -1}
+	return &starter{plan: &p, control: -1, status: -1, hand: -1, call: -1}
 }
 
 func (s *starter) start(ctx context.Context, h Host) (*Process, error) {
