@@ -1,6 +1,7 @@
 package execserver
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -58,9 +59,12 @@ func (l *closedList) remove(p *process) {
 func (l *closedList) cut(i int) {
 	l.list[i].timer.Stop()
 	l.count(-l.list[i].bytes)
-	copy(l.list[i:], l.list[i+1:])
-	l.list[len(l.list)-1] = closedProcess{}
-	l.list = l.list[:len(l.list)-1]
+	if i == 0 { // as nearly always: nothing has to move
+		l.list[0] = closedProcess{}
+		l.list = l.list[1:]
+		return
+	}
+	l.list = slices.Delete(l.list, i, i+1)
 }
 
 func (l *closedList) clear() {
