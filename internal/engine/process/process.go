@@ -177,6 +177,19 @@ func (p *prepared) open(ctx context.Context) error {
 		HostPIDs: unconfined(p.grant), Grant: p.grant, Terminal: p.call.Terminal != nil, Linger: min(lingerTime, max(p.grant.Limits.Grace, 0)),
 		Spares: p.engine.spares,
 	}
+	p.request.Outlive = p.grant.Keep == durward.KeepStream || p.grant.Keep == durward.KeepAcked
+	p.request.Follow = p.request.Outlive // such a call becomes a session
+	p.plan, err = sandbox.Compile(ctx, p.request, p.host)
+	return err
+}
+
+// followed has the plan be one whose start is waited for and whose end is told at once, as a
+// session needs it, or that of a run: then nobody outlives the command.
+func (p *prepared) followed(ctx context.Context, session bool) (err error) {
+	if p.request.Follow == session {
+		return nil
+	}
+	p.request.Follow, p.request.Outlive = session, session && p.request.Outlive
 	p.plan, err = sandbox.Compile(ctx, p.request, p.host)
 	return err
 }

@@ -79,6 +79,9 @@ func (p *prepared) Run(ctx context.Context) (durward.Result, error) {
 	if ctx.Err() != nil {
 		return durward.Result{}, ended(ctx)
 	}
+	if err := p.followed(ctx, false); err != nil {
+		return durward.Result{}, err
+	}
 	r := &run{prepared: p, sinks: sinksFor(p.grant.Keep, p.grant.Limits.Output)}
 	if err := r.start(ctx); err != nil {
 		return durward.Result{}, err

@@ -56,8 +56,7 @@ func (p *prepared) Begin(ctx context.Context, events durward.Events) (_ durward.
 	r := &run{prepared: p, interactive: !p.call.NoInput, exit: ring.Exited, hurry: make(chan struct{}), sinks: [2]sink{
 		newDigest(&streamSink{ring: ring, stream: first}), newDigest(&streamSink{ring: ring, stream: durward.Stderr}),
 	}}
-	r.request.Follow, r.request.Outlive = true, p.grant.Keep == durward.KeepStream || p.grant.Keep == durward.KeepAcked
-	if r.plan, err = sandbox.Compile(ctx, r.request, r.host); err != nil {
+	if err := p.followed(ctx, true); err != nil {
 		return nil, nil, err
 	}
 	if err := r.start(ctx); err != nil {
