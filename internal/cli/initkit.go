@@ -32,9 +32,7 @@ type kit struct {
 // kits lists what there is, by name.
 func kits() []kit {
 	all := []kit{
-		{"mcp", policyKit, func(dir string) string {
-			return "durward connect CLIENT --policy " + shellPath(filepath.Join(dir, policyFileName))
-		}},
+		{"mcp", policyKit, func(dir string) string { return connectWith(filepath.Join(dir, policyFileName)) }},
 		{"hub", hubKit, func(dir string) string {
 			return "durward hub --config " + shellPath(filepath.Join(dir, hubKitFile)) + " --sandbox-dir " + shellPath(dir)
 		}},

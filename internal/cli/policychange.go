@@ -58,6 +58,7 @@ func (c *policyChange) read(named string, begins bool) error {
 	}
 	if _, missing := os.Lstat(c.file); begins && errors.Is(missing, fs.ErrNotExist) {
 		c.begin()
+		c.next = connectWith(named)
 		return nil
 	}
 	c.was, c.mode, err = readMCPPolicy(c.file)
@@ -132,4 +133,12 @@ func (c *policyChange) refused(err error) error {
 // beginning is what makes a first policy.
 func beginning(file string) string {
 	return "durward policy add-root DIR --policy " + shellPath(file)
+}
+
+// connectWith is what has a client use a policy: the user's own, or one that is named.
+func connectWith(file string) string {
+	if file == "" {
+		return "durward connect CLIENT"
+	}
+	return "durward connect CLIENT --policy " + shellPath(file)
 }

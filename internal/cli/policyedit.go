@@ -113,7 +113,7 @@ func (c *policyChange) tellEdited(policy *mcppolicy.Policy, text []byte, backup 
 	}
 	c.noteWarnings(policy)
 	if c.first {
-		_, err := fmt.Fprintf(c.stdout, "made %s\n", safetext.Line(c.file))
+		_, err := fmt.Fprintf(c.stdout, "made %s%s\n", safetext.Line(c.file), c.nextStep())
 		return err
 	}
 	_, err := fmt.Fprintf(c.stdout, "edited %s; the former text is in %s\n", safetext.Line(c.file), safetext.Line(backup))

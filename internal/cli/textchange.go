@@ -102,10 +102,6 @@ func (c *textChange) made() (data changeData, err error) {
 
 func (c *textChange) tellChange(data changeData) error {
 	var err error
-	next := ""
-	if c.next != "" {
-		next = "; next: " + safetext.Line(c.next)
-	}
 	switch done := strings.Join(c.done, " and "); {
 	case !data.Changed:
 		_, err = fmt.Fprintf(c.stdout, "%s has that already; nothing changed\n", safetext.Line(c.file))
@@ -119,11 +115,19 @@ func (c *textChange) tellChange(data changeData) error {
 		}
 		_, err = fmt.Fprintf(c.stdout, "would have %s in %s:\n%s", safetext.Line(done), safetext.Line(c.file), &text)
 	case c.first:
-		_, err = fmt.Fprintf(c.stdout, "made %s and %s%s\n", safetext.Line(c.file), safetext.Line(done), next)
+		_, err = fmt.Fprintf(c.stdout, "made %s and %s%s\n", safetext.Line(c.file), safetext.Line(done), c.nextStep())
 	default:
-		_, err = fmt.Fprintf(c.stdout, "%s in %s; the former text is in %s%s\n", safetext.Line(done), safetext.Line(c.file), safetext.Line(data.Backup), next)
+		_, err = fmt.Fprintf(c.stdout, "%s in %s; the former text is in %s%s\n", safetext.Line(done), safetext.Line(c.file), safetext.Line(data.Backup), c.nextStep())
 	}
 	return err
+}
+
+// nextStep ends a line of what was done with what to do next.
+func (c *textChange) nextStep() string {
+	if c.next == "" {
+		return ""
+	}
+	return "; next: " + safetext.Line(c.next)
 }
 
 // put has a text take the place of the one that was read, and says where that is kept. A
