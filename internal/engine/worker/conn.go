@@ -3,6 +3,7 @@ package worker
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -21,6 +22,8 @@ const (
 	inlineBytes = 8 << 10
 	// firstBytes is the most that is set aside for a body because its length says so.
 	firstBytes = 64 << 10
+	// keptBytes is the most memory that a connection keeps for its next request.
+	keptBytes = 16 << 10
 )
 
 // A reply is an answer of HTTP.
@@ -34,9 +37,10 @@ type reply struct {
 type conn struct {
 	raw, wire net.Conn // wire is raw, or TLS over it
 	in        *bufio.Reader
-	room      int   // bytes that may be read yet
-	lost      error // what ended reading
-	reusable  bool  // the last reply ended where the next one begins
+	room      int    // bytes that may be read yet
+	lost      error  // what ended reading
+	reusable  bool   // the last reply ended where the next one begins
+	text      []byte // memory for a request
 	since     time.Time
 
 	closing sync.Mutex
@@ -71,6 +75,15 @@ func (c inward) Read(p []byte) (int, error) {
 		c.lost = err
 	}
 	return n, err
+}
+
+// write gives the text of a request. It is good until the next one.
+func (c *conn) write(ctx context.Context, request writer) []byte {
+	text := request(ctx, c.text[:0])
+	if cap(text) <= keptBytes {
+		c.text = text
+	}
+	return text
 }
 
 // roundTrip sends a request and reads its reply. A request of which no byte was sent is

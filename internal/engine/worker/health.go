@@ -39,7 +39,7 @@ func (e *Engine) Health(ctx context.Context, tool *domain.Tool) Health {
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
-	ask := func(context.Context) []byte { return append(begin("GET", to, 512), "\r\n"...) }
+	ask := func(_ context.Context, room []byte) []byte { return append(begin(room, "GET", to), "\r\n"...) }
 	if answer, err := to.remote.exchange(ctx, ask, healthBytes); err != nil || answer.status/100 != 2 {
 		return Down
 	}

@@ -35,9 +35,9 @@ func newRemote(baseURL string, o *Options) (*remote, error) {
 	}, nil
 }
 
-// exchange sends what request gives once there is a connection, and takes in the reply, of
+// exchange sends what request writes once there is a connection, and takes in the reply, of
 // no more than limit bytes. The end of ctx breaks the connection.
-func (r *remote) exchange(ctx context.Context, request func(context.Context) []byte, limit int64) (reply, error) {
+func (r *remote) exchange(ctx context.Context, request writer, limit int64) (reply, error) {
 	if err := late(ctx); err != nil {
 		return reply{}, err
 	}
@@ -67,13 +67,13 @@ func late(ctx context.Context) error {
 }
 
 // over does it over one connection, and keeps that for the next time if it can be used.
-func (r *remote) over(ctx context.Context, c *conn, request func(context.Context) []byte, limit int64) (reply, error) {
+func (r *remote) over(ctx context.Context, c *conn, request writer, limit int64) (reply, error) {
 	if err := late(ctx); err != nil {
 		c.close()
 		return reply{}, err
 	}
 	unwatch := context.AfterFunc(ctx, c.close)
-	answer, err := c.roundTrip(request(ctx), limit)
+	answer, err := c.roundTrip(c.write(ctx, request), limit)
 	watched := unwatch()
 	if err == nil && watched && c.reusable {
 		r.idle.put(c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,9 +16,13 @@ import (
 // A message is the text of an HTTP request while it is written.
 type message []byte
 
+// A writer appends a request to a text, or to another one where there is no room. The time that
+// the worker has is counted from now.
+type writer func(ctx context.Context, room []byte) []byte
+
 // begin writes what every request has.
-func begin(method string, to address, room int) message {
-	m := append(make(message, 0, room), method...)
+func begin(room []byte, method string, to address) message {
+	m := append(message(room), method...)
 	m = append(append(append(m, ' '), to.path...), " HTTP/1.1\r\n"...)
 	m = m.field("Host", to.remote.host)
 	m = m.field("User-Agent", "durward")
@@ -36,13 +41,13 @@ func (m message) field(name, value string) message {
 	return append(append(append(append(m, name...), ": "...), value...), "\r\n"...)
 }
 
-// request gives what is sent to the worker. The time it may take is counted from now.
-func (p *prepared) request(ctx context.Context) []byte {
-	c, end := p.call, "}"
-	var room [512]byte
-	meta := p.meta(ctx, room[:0])
+// request is the [writer] of what is sent to the worker.
+func (p *prepared) request(ctx context.Context, room []byte) []byte {
+	c, end := &p.call, "}"
+	var some [512]byte
+	meta := p.meta(ctx, some[:0])
 	length := len(meta) + len(c.Input) + len(end)
-	m := begin("POST", p.to, length+1024+len(c.Trace.State))
+	m := begin(slices.Grow(room, length+1024+len(c.Trace.State)), "POST", p.to)
 	m = m.field("Content-Type", "application/json")
 	m = m.field("Content-Length", strconv.Itoa(length))
 	m = m.field("X-Tool-Run-Id", string(c.ID))
