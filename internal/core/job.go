@@ -16,7 +16,6 @@ type job struct {
 	ctx      context.Context // ends with the caller, the deadline or a shutdown
 	cancel   context.CancelFunc
 	call     durward.Call // as it came, for the record
-	bound    durward.Call // with the input that the tool gets
 	tool     durward.Tool
 	decision durward.Decision
 	prepared Prepared
@@ -60,10 +59,11 @@ func (j *job) decide() (err error) {
 		return err
 	}
 	j.call.Tool, j.call.Server = j.tool.ID, j.tool.Server // whatever other name it was called by
-	if err = j.bind(); err != nil {
+	bound, err := j.bind()
+	if err != nil {
 		return err
 	}
-	j.decision = j.runtime.policy.Decide(j.bound, j.tool)
+	j.decision = j.runtime.policy.Decide(bound, j.tool)
 	if err = j.decision.Err("decide"); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (j *job) decide() (err error) {
 	if err = Holds(engine, j.decision.Grant); err != nil {
 		return j.located(err)
 	}
-	j.prepared, err = engine.Prepare(j.ctx, j.tool, j.bound, j.decision.Grant)
+	j.prepared, err = engine.Prepare(j.ctx, j.tool, bound, j.decision.Grant)
 	if refuser, ok := j.prepared.(Refuser); ok {
 		refuser.OnRefused(j.refused)
 	}
@@ -101,20 +101,20 @@ func (j *job) located(err error) error {
 	return &named
 }
 
-// bind checks that the call has the one form its tool reads, and holds what the tool takes; it
-// gives the call the input that the tool gets.
-func (j *job) bind() (err error) {
+// bind checks that the call has the one form its tool reads, and holds what the tool takes. It
+// gives the call with the input that the tool gets.
+func (j *job) bind() (bound durward.Call, err error) {
 	if (j.call.Argv == nil) == (j.call.Input == nil) {
-		return &durward.Error{
+		return bound, &durward.Error{
 			Reason: durward.BadCall, Op: "bind", Hint: "give a command or an input object, not both",
 			Err: fmt.Errorf("tool %q takes one of argv and input", j.tool.ID),
 		}
 	}
-	j.bound = j.call
+	bound = j.call
 	if source, ok := j.runtime.source.(Binder); ok {
-		j.bound.Input, err = source.Bind(j.ctx, j.tool, j.call)
+		bound.Input, err = source.Bind(j.ctx, j.tool, j.call)
 	}
-	return err
+	return bound, err
 }
 
 // Holds refuses, with reason SandboxUnavailable, a grant that asks for what the engine
