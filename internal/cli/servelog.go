@@ -49,7 +49,11 @@ func (p *program) logger(to io.Writer, component string) (*slog.Logger, error) {
 type safeJSON struct{ to io.Writer }
 
 func (s safeJSON) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(s.to, safetext.JSON(string(line))); err != nil {
+	safe := line
+	if !safetext.IsSafeJSON(line) {
+		safe = []byte(safetext.JSON(string(line)))
+	}
+	if _, err := s.to.Write(safe); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// usedAgain is the most memory, in bytes, that is kept for the next texts; and as much for
+// those that are being written.
+const usedAgain = 16 << 10
+
 // A Writer hands what it is given to another writer, in order and from a goroutine of its
 // own. While that one takes nothing, so many bytes are kept; each Write that does not fit
 // any more is dropped as a whole, and counted. It is safe for concurrent use.
@@ -74,11 +78,11 @@ func (w *Writer) wake() {
 // run writes until the Writer is closed and nothing is left.
 func (w *Writer) run() {
 	defer close(w.done)
+	var text []byte
 	for range w.more {
-		text, last := w.next()
-		for len(text) > 0 {
+		var last bool
+		for text, last = w.next(text); len(text) > 0; text, last = w.next(text) {
 			_, _ = w.to.Write(text) // there is nobody else to tell
-			text, last = w.next()
 		}
 		if last {
 			return
@@ -86,8 +90,9 @@ func (w *Writer) run() {
 	}
 }
 
-// next takes what is to be written now, and reports whether nothing will come after it.
-func (w *Writer) next() (text []byte, last bool) {
+// next takes what is to be written now, and reports whether nothing will come after it. The
+// memory of what was written before is used for what comes, unless it is much.
+func (w *Writer) next(written []byte) (text []byte, last bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text = w.kept
@@ -95,5 +100,8 @@ func (w *Writer) next() (text []byte, last bool) {
 		text = append(text, w.told(w.dropped)...)
 	}
 	w.kept, w.writing, w.dropped = nil, len(text), 0
+	if cap(written) <= usedAgain {
+		w.kept = written[:0]
+	}
 	return text, w.closed
 }

@@ -9,6 +9,7 @@
 package safetext
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -78,6 +79,9 @@ func JSON(text string) string {
 	}
 	return b.String()
 }
+
+// IsSafeJSON reports whether [JSON] would leave the text as it is.
+func IsSafeJSON(text []byte) bool { return !bytes.ContainsFunc(text, hiddenInJSON) }
 
 // hiddenInJSON leaves out the blanks that may stand between the values of JSON.
 func hiddenInJSON(r rune) bool { return !shown(r) && !strings.ContainsRune("\t\n", r) }

@@ -46,5 +46,8 @@ func FuzzJSON(f *testing.F) {
 		if strings.ContainsFunc(safe, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("%q is in %s", text, safe)
 		}
+		if same := safe == string(plain); safetext.IsSafeJSON(plain) != same {
+			t.Errorf("%s is safe: %t; it became %s", plain, !same, safe)
+		}
 	})
 }
