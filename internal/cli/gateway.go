@@ -80,6 +80,7 @@ show the token in that file.`,
 // run is the whole of it: from flags to a server, and to its end.
 func (x *gatewayServing) run(ctx context.Context) error {
 	x.stderr.unhurry() // no run waits for who reads the log
+	x.tolerateGarbage()
 	tokens, err := readTokens(x.env[varTokenFile])
 	if err != nil {
 		return err
@@ -317,9 +318,16 @@ func gatewayAttr(groups []string, a slog.Attr) slog.Attr {
 	case slog.TimeKey:
 		a.Key = "ts"
 	case slog.LevelKey:
-		if a.Value.Any() == slog.LevelWarn {
-			a.Value = slog.StringValue("WARNING")
+		if level, ok := a.Value.Any().(slog.Level); ok {
+			a.Value = slog.StringValue(levelWord(level))
 		}
 	}
 	return a
+}
+
+func levelWord(level slog.Level) string {
+	if level == slog.LevelWarn {
+		return "WARNING"
+	}
+	return level.String()
 }
