@@ -202,28 +202,17 @@ func (p *run) callParams(id int64, call *prepared, events durward.Events) json.R
 		token = id
 	}
 	text := append(make([]byte, 0, len(call.input)+metaBytes), '{')
-	member := func(name string) {
-		if len(text) > 1 {
-			text = append(text, ',')
-		}
-		text = append(jsonx.AppendString(text, name), ':')
-	}
 	if call.target.Tool != "" {
-		member("name")
-		text = jsonx.AppendString(text, call.target.Tool)
+		text = jsonx.AppendString(member(text, "name"), call.target.Tool)
 	}
 	if call.target.Method == "" {
-		member("arguments")
-		text = append(text, call.input...)
+		text = append(member(text, "arguments"), call.input...)
 	}
 	for name, value := range call.others(p.greeting.era) {
-		member(name)
-		text = append(text, value...)
+		text = append(member(text, name), value...)
 	}
 	if meta := p.meta(p.greeting.era, token, p.offered(events), p.engine.levelFor(events)); meta != nil {
-		of, _ := json.Marshal(meta) // plain values are never refused
-		member("_meta")
-		text = append(text, of...)
+		text = append(member(text, "_meta"), meta...)
 	}
 	return append(text, '}')
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/durward/durward"
@@ -276,27 +277,44 @@ type clientInfo struct {
 	Version string `json:"version"`
 }
 
-func (e *Engine) clientInfo() clientInfo { return clientInfo{"durward", e.options.Version} }
+const clientName = "durward"
+
+func (e *Engine) clientInfo() clientInfo { return clientInfo{clientName, e.options.Version} }
 
 // meta is what each request to a modern server holds, and for a call whose progress is wanted
 // the token to report it under. It is nil where there is nothing to say.
-func (p *run) meta(era string, token int64, offered []string, level string) map[string]any {
-	m := map[string]any{}
-	if era == modern {
-		m[mcpspec.MetaVersion] = mcpspec.Modern
-		m[mcpspec.MetaCapabilities] = capabilities(map[string]any{}, offered)
-		m[mcpspec.MetaClientInfo] = p.engine.clientInfo()
-		if level != "" {
-			m[mcpspec.MetaLogLevel] = level
-		}
-	}
-	if token != 0 {
-		m["progressToken"] = token
-	}
-	if len(m) == 0 {
+func (p *run) meta(era string, token int64, offered []string, level string) json.RawMessage {
+	if era != modern && token == 0 {
 		return nil
 	}
-	return m
+	m := append(make([]byte, 0, metaBytes), '{')
+	if era == modern {
+		m = append(member(m, mcpspec.MetaCapabilities), '{')
+		for _, offer := range offered {
+			m = append(member(m, offer), offers[offer].holds...)
+		}
+		m = append(member(append(m, '}'), mcpspec.MetaClientInfo), '{')
+		m = jsonx.AppendString(member(m, "name"), clientName)
+		m = jsonx.AppendString(member(m, "version"), p.engine.options.Version)
+		m = append(m, '}')
+		if level != "" {
+			m = jsonx.AppendString(member(m, mcpspec.MetaLogLevel), level)
+		}
+		m = jsonx.AppendString(member(m, mcpspec.MetaVersion), mcpspec.Modern)
+	}
+	if token != 0 {
+		m = strconv.AppendInt(member(m, "progressToken"), token, 10)
+	}
+	return append(m, '}')
+}
+
+// member begins the next member of an object that is being written. Every call waits for this, so
+// it is done without looking at types.
+func member(object []byte, name string) []byte {
+	if object[len(object)-1] != '{' {
+		object = append(object, ',')
+	}
+	return append(jsonx.AppendString(object, name), ':')
 }
 
 // modernParams are those of a request to a modern server that says nothing but what it must.
