@@ -59,12 +59,15 @@ func (g *gate) enter(ctx context.Context, t durward.Tool, most time.Duration) er
 	return nil
 }
 
-// within bounds ctx, unless the time is zero.
+// within bounds ctx, unless the time is zero. Most calls find room, and then nobody waits for the
+// context that it gives.
 func within(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
-	if most == 0 {
+	end := time.Now().Add(most)
+	if before, ok := ctx.Deadline(); most == 0 || ok && before.Before(end) {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, most)
+	bounded := &lazyContext{Context: ctx, deadline: end}
+	return bounded, bounded.stop
 }
 
 // late is the error of a call that waited too long.
