@@ -25,10 +25,8 @@ type Policy struct {
 func (p *Policy) Timeout(server string, asked time.Duration) time.Duration {
 	if asked == 0 {
 		asked = p.Default
-		for _, s := range p.Config.Servers {
-			if s.Name == server && s.Timeout > 0 {
-				asked = s.Timeout
-			}
+		if s := p.server(server); s != nil && s.Timeout > 0 {
+			asked = s.Timeout
 		}
 	}
 	return min(asked, p.Most)
@@ -37,7 +35,18 @@ func (p *Policy) Timeout(server string, asked time.Duration) time.Duration {
 // ParsesText reports whether a text that a tool of the server answers with is given as the value that
 // it is the JSON of.
 func (p *Policy) ParsesText(server string) bool {
-	return slices.ContainsFunc(p.Config.Servers, func(s Server) bool { return s.Name == server && s.ParseJSONText })
+	s := p.server(server)
+	return s != nil && s.ParseJSONText
+}
+
+// server gives the server of that name, or nil. Their number is small, and what each is, is not.
+func (p *Policy) server(name string) *Server {
+	for i := range p.Config.Servers {
+		if s := &p.Config.Servers[i]; s.Name == name {
+			return s
+		}
+	}
+	return nil
 }
 
 // tokenPrefix is what the name of a caller begins with who has shown a token.
@@ -70,10 +79,8 @@ func (p *Policy) Decide(c durward.Call, t durward.Tool) durward.Decision {
 }
 
 func (p *Policy) where(server string) durward.Position {
-	for _, s := range p.Config.Servers {
-		if s.Name == server {
-			return s.Where
-		}
+	if s := p.server(server); s != nil {
+		return s.Where
 	}
 	return durward.Position{}
 }
