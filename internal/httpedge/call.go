@@ -21,7 +21,7 @@ func (c *conn) follow(r *http.Request, ended context.Context) (call context.Cont
 	c.begin(r)
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	var once sync.Once
-	watched := &watchedContext{inner, func() { once.Do(func() { c.watch.start(c, cancel, r.Context(), ended) }) }}
+	watched := &watchedContext{inner, r.Context(), ended, time.Now(), func() { once.Do(func() { c.watch.start(c, cancel, r.Context(), ended) }) }}
 	return watched, func() {
 		once.Do(func() {}) // it begins no more
 		c.watch.stop()
@@ -29,11 +29,14 @@ func (c *conn) follow(r *http.Request, ended context.Context) (call context.Cont
 	}
 }
 
-// A watchedContext begins to be watched when somebody first asks whether it has ended:
-// most requests are answered before anybody would.
+// A watchedContext begins to be watched when somebody first waits for its end: most requests are
+// answered before anybody would. Who only asks has it watched when there could have been a look by
+// then.
 type watchedContext struct {
 	context.Context
-	watch func()
+	hint, ended context.Context
+	began       time.Time
+	watch       func()
 }
 
 func (c *watchedContext) Done() <-chan struct{} {
@@ -42,7 +45,9 @@ func (c *watchedContext) Done() <-chan struct{} {
 }
 
 func (c *watchedContext) Err() error {
-	c.watch()
+	if c.hint.Err() != nil || c.ended.Err() != nil || time.Since(c.began) >= glance {
+		c.watch()
+	}
 	return c.Context.Err()
 }
 
