@@ -5,9 +5,8 @@ import (
 	"net/http"
 )
 
-// A Kind is a class of failure. The set is closed; each kind has one default for HTTP,
-// for exit statuses and for logs, and a door that must answer otherwise says so by
-// [Reason]. Codes of JSON-RPC are those of each door's own protocol.
+// A Kind is a class of failure. The set is closed; each kind has one default in
+// every protocol, and a door that must answer otherwise says so by [Reason].
 type Kind int
 
 // The kinds. The zero value is not a kind: an error without one is Internal.
@@ -53,30 +52,31 @@ const (
 )
 
 type kindRow struct {
-	name  string
-	http  int
-	exit  int
-	level slog.Level
-	retry Retry
+	name    string
+	http    int
+	jsonrpc int
+	exit    int
+	level   slog.Level
+	retry   Retry
 }
 
 // StatusClientClosedRequest is the status of a call whose client went away; nobody
 // reads it but the log.
 const StatusClientClosedRequest = 499
 
-// kindTable is the one place where a kind has its defaults.
+// kindTable is the one place where a kind meets a protocol.
 var kindTable = [...]kindRow{
-	Invalid:     {"invalid", http.StatusBadRequest, 2, slog.LevelInfo, FixRequest},
-	Denied:      {"denied", http.StatusForbidden, 4, slog.LevelWarn, RetryNever},
-	NotFound:    {"not_found", http.StatusNotFound, 7, slog.LevelInfo, FixRequest},
-	Timeout:     {"timeout", http.StatusGatewayTimeout, 6, slog.LevelWarn, RetryLater},
-	Cancelled:   {"cancelled", StatusClientClosedRequest, 6, slog.LevelInfo, RetryLater},
-	TooLarge:    {"too_large", http.StatusRequestEntityTooLarge, 1, slog.LevelInfo, FixRequest},
-	Busy:        {"busy", http.StatusServiceUnavailable, 8, slog.LevelWarn, RetryLater},
-	Upstream:    {"upstream", http.StatusBadGateway, 8, slog.LevelWarn, RetryLater},
-	Unavailable: {"unavailable", http.StatusServiceUnavailable, 9, slog.LevelError, FixState},
-	Conflict:    {"conflict", http.StatusConflict, 10, slog.LevelWarn, FixState},
-	Internal:    {"internal", http.StatusInternalServerError, 1, slog.LevelError, RetryNever},
+	Invalid:     {"invalid", http.StatusBadRequest, -32602, 2, slog.LevelInfo, FixRequest},
+	Denied:      {"denied", http.StatusForbidden, -31001, 4, slog.LevelWarn, RetryNever},
+	NotFound:    {"not_found", http.StatusNotFound, -31005, 7, slog.LevelInfo, FixRequest},
+	Timeout:     {"timeout", http.StatusGatewayTimeout, -31002, 6, slog.LevelWarn, RetryLater},
+	Cancelled:   {"cancelled", StatusClientClosedRequest, -31006, 6, slog.LevelInfo, RetryLater},
+	TooLarge:    {"too_large", http.StatusRequestEntityTooLarge, -31003, 1, slog.LevelInfo, FixRequest},
+	Busy:        {"busy", http.StatusServiceUnavailable, -31007, 8, slog.LevelWarn, RetryLater},
+	Upstream:    {"upstream", http.StatusBadGateway, -31008, 8, slog.LevelWarn, RetryLater},
+	Unavailable: {"unavailable", http.StatusServiceUnavailable, -31009, 9, slog.LevelError, FixState},
+	Conflict:    {"conflict", http.StatusConflict, -31010, 10, slog.LevelWarn, FixState},
+	Internal:    {"internal", http.StatusInternalServerError, -32603, 1, slog.LevelError, RetryNever},
 }
 
 func (k Kind) row() kindRow {
@@ -91,6 +91,9 @@ func (k Kind) String() string { return k.row().name }
 
 // HTTPStatus is the default status of the kind.
 func (k Kind) HTTPStatus() int { return k.row().http }
+
+// JSONRPCCode is the default error code of the kind.
+func (k Kind) JSONRPCCode() int { return k.row().jsonrpc }
 
 // ExitStatus is the default exit status of the kind.
 func (k Kind) ExitStatus() int { return k.row().exit }

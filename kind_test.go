@@ -11,7 +11,7 @@ func TestEveryKindHasEveryColumn(t *testing.T) {
 	if got, want := len(Kinds()), len(kindTable)-1; got != want {
 		t.Errorf("Kinds lists %d kinds, the table has %d", got, want)
 	}
-	names := map[string]Kind{}
+	names, codes := map[string]Kind{}, map[int]Kind{}
 	for i, k := range Kinds() {
 		if int(k) != i+1 {
 			t.Errorf("%v is number %d, not %d: the set has a hole", k, int(k), i+1)
@@ -19,7 +19,10 @@ func TestEveryKindHasEveryColumn(t *testing.T) {
 		if other, taken := names[k.String()]; taken || k.String() == "" {
 			t.Errorf("%v and %v share the word %q", other, k, k.String())
 		}
-		names[k.String()] = k
+		if other, taken := codes[k.JSONRPCCode()]; taken || k.JSONRPCCode() >= 0 {
+			t.Errorf("%v and %v share the JSON-RPC code %d, or it is not an error's", other, k, k.JSONRPCCode())
+		}
+		names[k.String()], codes[k.JSONRPCCode()] = k, k
 		if s := k.HTTPStatus(); s != StatusClientClosedRequest && (s < 400 || http.StatusText(s) == "") {
 			t.Errorf("%v has the HTTP status %d", k, s)
 		}
