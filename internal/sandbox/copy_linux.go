@@ -112,7 +112,7 @@ func forkCopy(call *vforkCall, cgroup int, list []Call) (pid int, whole []Call, 
 	arenas.Put(code)
 	if pid < 0 {
 		closeFDs(ends[0])
-		return -1, nil, -1, &StepError{Step: "clone", Errno: unix.Errno(-pid)}
+		return -1, nil, -1, &StepError{Step: stepClone, Errno: unix.Errno(-pid)}
 	}
 	return pid, whole, ends[0], nil
 }

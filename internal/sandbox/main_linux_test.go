@@ -11,8 +11,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(refuseEnv) != "" {
-		if err := refuseShared(); err != nil {
+	for env, refuse := range map[string]func() error{refuseEnv: refuseShared, refuseOpenat2Env: refuseOpenat2} {
+		if os.Getenv(env) == "" {
+			continue
+		}
+		if err := refuse(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -444,6 +444,10 @@ func startError(err error) error {
 		e.Hint = "pass less in arguments and environment; the rest can go through the input"
 		return e
 	}
+	if step.Errno == unix.ENOSYS && step.Step != stepClone && lacksOpenat2() {
+		e.Reason, e.Hint = durward.SandboxUnavailable, openat2Hint
+		return e
+	}
 	if strings.HasPrefix(step.Step, stepListen) {
 		e.Reason, e.Hint = durward.SandboxUnavailable, "leave what it is for out of network.allow, or use a machine whose network namespaces can have it"
 		return e
@@ -461,4 +465,19 @@ func startError(err error) error {
 		e.Hint = "check that the file is a program for this machine, or a script whose interpreter exists, and that the user the command runs as may execute it"
 	}
 	return e
+}
+
+// stepClone is the making of the first process.
+const stepClone = "clone"
+
+const openat2Hint = "use Linux 5.6 or newer, and allow openat2 in the seccomp filter around durward (a unit of systemd: without RestrictSUIDSGID, and without DynamicUser, which brings it)"
+
+// lacksOpenat2 reports whether this process has no openat2, by which files are found without
+// following a link.
+func lacksOpenat2() bool {
+	fd, err := unix.Openat2(unix.AT_FDCWD, "/", &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC})
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err == unix.ENOSYS
 }

@@ -96,7 +96,7 @@ func spawn(ctx context.Context, flags uintptr, cgroup int, list []Call) (pid, pi
 	runtime.KeepAlive(code)
 	arenas.Put(code)
 	if pid < 0 {
-		return -1, -1, &StepError{Step: "clone", Errno: syscall.Errno(-pid)}
+		return -1, -1, &StepError{Step: stepClone, Errno: syscall.Errno(-pid)}
 	}
 	if !inTime {
 		kill(int(call.pidfd))
