@@ -281,7 +281,8 @@ func (b *execBench) files(rounds int) error {
 	return nil
 }
 
-// together starts processes with some of them in flight.
+// together starts processes with some of them in flight, here, with ours, and to tell how much
+// of that is owed to a server in between, with one that does nothing else.
 func (b *execBench) together(turns int) error {
 	const count = 200
 	c, err := dialSession(b.url)
@@ -289,6 +290,11 @@ func (b *execBench) together(turns int) error {
 		return err
 	}
 	defer c.CloseNow()
+	floor, err := dialWire(b.bare + "/start")
+	if err != nil {
+		return err
+	}
+	defer floor.CloseNow()
 	bare := func() error {
 		var all sync.WaitGroup
 		var errs [togetherCalls]error
@@ -302,26 +308,29 @@ func (b *execBench) together(turns int) error {
 		all.Wait()
 		return errors.Join(errs[:]...)
 	}
-	ours := func() error {
-		for i := range count + togetherCalls {
-			if i >= togetherCalls {
-				if _, err := c.until(`"process/closed"`); err != nil {
-					return err
-				}
-			}
-			if i < count {
-				if err := c.say(b.starting(`"tty":false,`, "null", b.spawn.nop)); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	m, err := interleaved(turns, bare, ours)
+	m, err := interleaved(turns, bare, func() error { return b.startAll(c, count) }, func() error { return b.startAll(floor, count) })
 	if err != nil {
 		return err
 	}
 	rate := func(d time.Duration) string { return fmt.Sprintf("%.0f/s", count/d.Seconds()) }
 	report(fmt.Sprintf("processes started, %d in flight, to bare spawns", togetherCalls), rate(m[0]), rate(m[1])+" = "+ratio(m[0], m[1]), ">= 0.5 x")
+	report("the same, by a server that checks, holds and records nothing", rate(m[0]), rate(m[2])+" = "+ratio(m[0], m[2]), "")
+	return nil
+}
+
+// startAll starts so many processes, with some of them in flight, and waits for their end.
+func (b *execBench) startAll(c wire, count int) error {
+	for i := range count + togetherCalls {
+		if i >= togetherCalls {
+			if _, err := c.until(`"process/closed"`); err != nil {
+				return err
+			}
+		}
+		if i < count {
+			if err := c.say(b.starting(`"tty":false,`, "null", b.spawn.nop)); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Command wsfloor does over WebSockets what an exec server does for its clients, with
-// nothing around it: it answers, sends bytes, and reads and writes a file. It prints its
-// address, and ends with its input.
+// nothing around it: it answers, sends bytes, reads and writes a file, and starts processes.
+// It prints its address, and ends with its input.
 //
 //	wsfloor FILE
 package main
@@ -47,7 +47,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	defer c.CloseNow()
 	c.SetReadLimit(-1)
 	size, _ := strconv.Atoi(r.URL.Query().Get("size"))
-	does := map[string]func(*websocket.Conn, []byte, int) error{"/echo": echo, "/send": send, "/read": read, "/write": write}[r.URL.Path]
+	does := map[string]func(*websocket.Conn, []byte, int) error{"/echo": echo, "/send": send, "/read": read, "/write": write, "/start": start}[r.URL.Path]
 	for does != nil {
 		_, message, err := c.Read(r.Context())
 		if err != nil || does(c, message, size) != nil {
