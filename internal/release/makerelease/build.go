@@ -33,7 +33,7 @@ func build(ctx context.Context, t target, version, publicKey, dir string) ([]byt
 }
 
 // buildEnvironment is the environment for a build, without what would make the same source
-// another program.
+// another program. What `go env -w` has written is left out, too.
 func buildEnvironment(environ []string, t target) []string {
 	var env []string
 	for _, entry := range environ {
@@ -44,5 +44,5 @@ func buildEnvironment(environ []string, t target) []string {
 			env = append(env, entry)
 		}
 	}
-	return append(env, "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
+	return append(env, "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOENV=off", "GOWORK=off")
 }

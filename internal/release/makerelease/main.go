@@ -28,6 +28,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 )
 
 // everySystem is what a release is for, unless -targets says otherwise.
@@ -48,7 +49,7 @@ func main() {
 	flag.StringVar(&o.passwordFile, "password-file", "", "the key's password is in `FILE`; without it you are asked")
 	flag.StringVar(&o.publicKeyText, "public-key", "", "build this minisign public `KEY` in, where another machine signs")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintf(os.Stderr, "makerelease: %v\n", err)
