@@ -116,10 +116,21 @@ func (s *Server) setLevel(r *Request) (json.RawMessage, error) {
 		return nil, badParams("level is not one of the eight levels")
 	}
 	r.session.want(l)
-	if s.Level != nil {
-		s.Level(s.sessions.lowest())
-	}
+	s.tellLevel()
 	return json.RawMessage("{}"), nil
+}
+
+// tellLevel tells which level is wanted, if another one was before: by who asks for one, or is gone.
+func (s *Server) tellLevel() {
+	if s.Level == nil {
+		return
+	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	if lowest := s.sessions.lowest(); lowest != s.told {
+		s.told = lowest
+		s.Level(lowest)
+	}
 }
 
 // subscribe keeps who listens to a resource.

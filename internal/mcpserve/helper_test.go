@@ -40,9 +40,9 @@ var ways = []string{`{}`, `{"elicitation":{}}`}
 type handler func(ctx context.Context, r *mcpserve.Request) (json.RawMessage, error)
 
 // serve starts a server over HTTP.
-func serve(t *testing.T, handle handler) *subject {
+func serve(t *testing.T, handle handler, change ...func(*mcpserve.Options)) *subject {
 	t.Helper()
-	s := newServer(t, handle)
+	s := newServer(t, handle, change...)
 	web := httptest.NewServer(s)
 	s.url, s.client = web.URL, &http.Client{Transport: &http.Transport{}, Timeout: limit}
 	t.Cleanup(func() {

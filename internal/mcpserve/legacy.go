@@ -17,6 +17,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m jsonrpc.Me
 		return
 	}
 	one := s.sessions.begin(httpedge.CallerOf(r.Context()))
+	s.tellLevel() // others may have made room
 	if one == nil {
 		refuse(w, http.StatusServiceUnavailable, m, &jsonrpc.Error{Code: codeClosing, Message: "too many sessions are open"})
 		return
@@ -97,6 +98,11 @@ func (s *session) hear(m jsonrpc.Message) {
 	}
 }
 
+func (s *Server) endSession(one *session) {
+	s.sessions.end(one)
+	s.tellLevel()
+}
+
 // ofSession answers GET and DELETE.
 func (s *Server) ofSession(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && !accepts(r, eventStream) {
@@ -109,7 +115,7 @@ func (s *Server) ofSession(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	if r.Method == http.MethodDelete {
-		s.sessions.end(one)
+		s.endSession(one)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}

@@ -53,7 +53,8 @@ type Options struct {
 	// Quiet, if set, tells of a request for which Handle says nothing, and asks nothing, before it
 	// answers. That is as it is for others; it takes less time.
 	Quiet func(r *Request) bool
-	// Level, if set, is told the least urgent level that any client wants log messages of.
+	// Level, if set, is told the least urgent level that any session wants log messages of, each time
+	// that it is another one; Silent when none wants any more. It must not wait.
 	Level func(mcpspec.Level)
 	// TTL is for how long a client of the newer era may keep a list that says nothing of it.
 	TTL time.Duration
@@ -72,6 +73,9 @@ type Server struct {
 	changes   changes
 	watches   watches
 
+	telling sync.Mutex
+	told    mcpspec.Level // guarded by telling; what Level was told last
+
 	mu      sync.Mutex
 	closed  bool           // guarded by mu
 	done    chan struct{}  // closed by Close
@@ -89,7 +93,7 @@ func New(o Options) (*Server, error) {
 	if o.Sessions <= 0 {
 		o.Sessions = 1024
 	}
-	s := &Server{Options: o, done: make(chan struct{})}
+	s := &Server{Options: o, done: make(chan struct{}), told: mcpspec.Silent}
 	s.sessions.most = o.Sessions
 	return s, nil
 }

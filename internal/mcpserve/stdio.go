@@ -41,7 +41,7 @@ func (s *Server) ServeStream(ctx context.Context, caller durward.Caller, in io.R
 	defer s.leave()
 	t := &talk{session: newSession("", caller), server: s, slots: make(chan struct{}, maxOpen), open: map[jsonrpc.ID]*listener{}}
 	s.sessions.add(t.session)
-	defer s.sessions.end(t.session)
+	defer s.endSession(t.session)
 	written := make(chan error, 1)
 	go func() { written <- t.write(out) }()
 	read := make(chan error, 1)

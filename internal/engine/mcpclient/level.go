@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -11,7 +12,8 @@ import (
 )
 
 // SetLevel has servers say what is at or above a level of MCP for their log ("debug" to
-// "emergency"), those that are started later, too. Before the first call they say what they will.
+// "emergency"), those that are started later, too; an empty one asks for nothing. Before the first call
+// they say what they will.
 // It comes back when all servers that are to be told have answered, or ctx ends.
 func (e *Engine) SetLevel(ctx context.Context, level string) {
 	e.level.Store(&level)
@@ -27,13 +29,17 @@ func (e *Engine) SetLevel(ctx context.Context, level string) {
 // setLevel tells a legacy server which level is wanted; modern ones hear it in each request.
 func (p *run) setLevel(ctx context.Context) {
 	level := p.engine.level.Load()
-	if level == nil || p.greeting.era != legacy || !p.greeting.can["logging"] || p.level.Swap(level) == level {
+	if level == nil || p.greeting.era != legacy || !p.greeting.can["logging"] || *level == "" && p.level.Load() == nil || p.level.Swap(level) == level {
 		return
 	}
-	if err := p.request(ctx, "logging/setLevel", map[string]any{"level": *level}); err != nil {
+	wanted := cmp.Or(*level, mostUrgent.String())
+	if err := p.request(ctx, "logging/setLevel", map[string]any{"level": wanted}); err != nil {
 		p.log.Debug("an MCP server does not take a level for its log", "error", err)
 	}
 }
+
+// mostUrgent is the level that says least: a server that was told one cannot be told of none.
+const mostUrgent = mcpspec.Silent - 1
 
 // requestTime is what a server has to answer something that it could do without.
 const requestTime = 5 * time.Second

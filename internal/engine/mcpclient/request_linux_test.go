@@ -170,6 +170,28 @@ func TestLevel(t *testing.T) {
 	}
 }
 
+// Who wants no more of the logs of servers has those say the least that they can, and those that
+// were told nothing are left alone.
+func TestNoLevel(t *testing.T) {
+	h := started(t, entry("a", "rich"), entry("c", "rich", "modern"))
+	told := func() string { return string(h.Stderr("a")) }
+	h.SetLevel(patient(t), "")
+	h.SetLevel(patient(t), "debug")
+	const debug, least = `level {"level":"debug"}` + "\n", `level {"level":"emergency"}` + "\n"
+	h.until(t, "a", func(Status) bool { return told() == debug })
+	h.SetLevel(patient(t), "")
+	h.until(t, "a", func(Status) bool { return told() == debug+least })
+	must(t, h.Restart(patient(t), "a"))
+	h.says(t, "grow", struct{}{})
+	if got := told(); got != debug+least {
+		t.Errorf("after a restart it was told %q", got)
+	}
+	got, err := h.request(t, hubconfig.Target{Server: "c", Method: hubconfig.ReadResource}, `{"uri":"memo://1"}`)
+	if err != nil || strings.Contains(got, "logLevel") {
+		t.Errorf("the modern one was told %s, %v", got, err)
+	}
+}
+
 // A server that does not answer who sets its level keeps nobody from hearing of it, and is heard.
 func TestAServerThatTakesNoLevel(t *testing.T) {
 	h := started(t, entry("a", "rich", "lazy"), entry("b", "rich"))
