@@ -9,7 +9,6 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/clientconfig"
-	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/config/replace"
 	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/smallfile"
@@ -100,14 +99,7 @@ func notOurs(path string, trust *trustError) error {
 
 // refused says of a file that it is broken, or of a change that it cannot be made.
 func (c *clientChange) refused(err error) error {
-	problems := config.ProblemsOf(err)
-	if len(problems) == 0 {
-		return err
-	}
-	return &durward.Error{
-		Reason: durward.ConfigInvalid, Op: "connect", Where: problems[0].Where, Err: problems,
-		Hint: "nothing was changed. Mend what is named, or write to another file: --file FILE",
-	}
+	return unmade(err, durward.ConfigInvalid, "connect", "nothing was changed. Mend what is named, or write to another file: --file FILE")
 }
 
 // now is the text that the file is to hold; nil where it is to go.

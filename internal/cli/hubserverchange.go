@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/config/edit"
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/hubedit"
@@ -70,12 +69,6 @@ func (c *serversChange) finishServers() error {
 
 // refused says of the mistakes that a change would lead to that it was not made.
 func (c *serversChange) refused(err error) error {
-	problems := config.ProblemsOf(err)
-	if len(problems) == 0 {
-		return err
-	}
-	return &durward.Error{
-		Reason: durward.ConfigInvalid, Op: "change servers", Where: problems[0].Where, Err: problems,
-		Hint: "nothing was changed; the lines are those of the changed text. Mend what is named, or change the file by hand",
-	}
+	return unmade(err, durward.ConfigInvalid, "change servers",
+		"nothing was changed; the lines are those of the changed text. Mend what is named, or change the file by hand")
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/durward/durward"
-	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/config/edit"
 	"github.com/durward/durward/internal/mcppolicy"
 )
@@ -117,17 +116,11 @@ func (c *policyChange) finish() error {
 
 // refused says of the mistakes that a change would lead to that it was not made.
 func (c *policyChange) refused(err error) error {
-	problems := config.ProblemsOf(err)
-	if len(problems) == 0 {
-		return err
-	}
 	hint := "nothing was changed; the lines are those of the changed text. Mend what is named, or change it by hand: durward policy edit"
 	if c.first {
 		hint = "nothing was made; the lines are those of the text to begin with. Mend what is named, or begin with a directory that exists: " + beginning(c.file)
 	}
-	return &durward.Error{
-		Reason: durward.PolicyInvalid, Op: "change the policy", Where: problems[0].Where, Err: problems, Hint: hint,
-	}
+	return unmade(err, durward.PolicyInvalid, "change the policy", hint)
 }
 
 // beginning is what makes a first policy.

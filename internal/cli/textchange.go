@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/config/edit"
 	"github.com/durward/durward/internal/config/replace"
 	"github.com/durward/durward/internal/safetext"
@@ -120,6 +121,16 @@ func (c *textChange) tellChange(data changeData) error {
 		_, err = fmt.Fprintf(c.stdout, "%s in %s; the former text is in %s%s\n", safetext.Line(done), safetext.Line(c.file), safetext.Line(data.Backup), c.nextStep())
 	}
 	return err
+}
+
+// unmade says of the mistakes that a change would lead to that it was not made; any other error is
+// given as it is.
+func unmade(err error, reason durward.Reason, op, hint string) error {
+	problems := config.ProblemsOf(err)
+	if len(problems) == 0 {
+		return err
+	}
+	return &durward.Error{Reason: reason, Op: op, Where: problems[0].Where, Err: problems, Hint: hint}
 }
 
 // nextStep ends a line of what was done with what to do next.
