@@ -93,7 +93,7 @@ func (p *program) try(ctx context.Context, program, dir string) error {
 	if err != nil {
 		return p.blameHome(err)
 	}
-	h, err := p.build(builtIn, trialRecorder{})
+	h, err := p.build(builtIn, noRecord{trial: true})
 	if err != nil {
 		return err
 	}
@@ -101,17 +101,4 @@ func (p *program) try(ctx context.Context, program, dir string) error {
 		Door: "doctor", Caller: p.caller(), Tool: commandTool, Argv: []string{program}, Path: program, Dir: dir,
 	})
 	return errors.Join(err, h.close())
-}
-
-// A trialRecorder keeps no record of a call that only tries the machine.
-type trialRecorder struct{}
-
-func (trialRecorder) Deny(durward.Call, durward.Decision) error   { return nil }
-func (trialRecorder) Intent(durward.Call, durward.Decision) error { return nil }
-func (trialRecorder) Refused(durward.Call, durward.Decision, durward.Contact) error {
-	return nil
-}
-
-func (trialRecorder) Outcome(durward.Call, durward.Decision, durward.Result, error) error {
-	return nil
 }

@@ -153,17 +153,23 @@ func (w *witness) seen() (durward.Call, durward.Decision) {
 	return w.call, w.decision
 }
 
-// noRecord refuses every call that is not a preview.
-type noRecord struct{}
+// A noRecord refuses every call that is not a preview, unless it is for one that only tries the
+// machine.
+type noRecord struct{ trial bool }
 
 var errNoRecord = &durward.Error{Reason: durward.AuditUnavailable, Op: "dry run"}
 
-func (noRecord) Deny(durward.Call, durward.Decision) error   { return errNoRecord }
-func (noRecord) Intent(durward.Call, durward.Decision) error { return errNoRecord }
-func (noRecord) Refused(durward.Call, durward.Decision, durward.Contact) error {
+func (r noRecord) answer() error {
+	if r.trial {
+		return nil
+	}
 	return errNoRecord
 }
 
-func (noRecord) Outcome(durward.Call, durward.Decision, durward.Result, error) error {
-	return errNoRecord
+func (r noRecord) Deny(durward.Call, durward.Decision) error                     { return r.answer() }
+func (r noRecord) Intent(durward.Call, durward.Decision) error                   { return r.answer() }
+func (r noRecord) Refused(durward.Call, durward.Decision, durward.Contact) error { return r.answer() }
+
+func (r noRecord) Outcome(durward.Call, durward.Decision, durward.Result, error) error {
+	return r.answer()
 }
