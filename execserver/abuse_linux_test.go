@@ -56,7 +56,8 @@ func TestAbuse(t *testing.T) {
 }
 
 // others has another session ask one thing after the other until the function that it gives
-// is called, which wants all of that to have been answered.
+// is called, which wants all of that to have been answered. Between two it takes a breath: a
+// processor is for the test.
 func (s *server) others(t *testing.T) (goesOn func()) {
 	t.Helper()
 	c := rawDial(t, s.url)
@@ -66,7 +67,9 @@ func (s *server) others(t *testing.T) (goesOn func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil && failed == nil {
+		breath := time.NewTicker(2 * time.Millisecond)
+		defer breath.Stop()
+		for ; ctx.Err() == nil && failed == nil; <-breath.C {
 			asked++
 			failed = c.ask(fmt.Sprintf(`{"id":%d,"method":"process/terminate","params":{"processId":"x"}}`, asked))
 		}

@@ -38,7 +38,7 @@ func TestMalformedMessages(t *testing.T) {
 		p.until(fmt.Sprintf("%.100q is answered", text), func(heard []message) bool {
 			n := 0
 			for _, m := range heard {
-				if fmt.Sprint(m.ID) == "-1" && m.Error != nil && m.Error.Code == -32600 && m.Error.Message != "" {
+				if m.id == "-1" && m.Error != nil && m.Error.Code == -32600 && m.Error.Message != "" {
 					n++
 				}
 			}

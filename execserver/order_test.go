@@ -41,7 +41,7 @@ func TestOrderOfManyProcesses(t *testing.T) {
 func (p *peer) startedFirst(request, id string) {
 	p.t.Helper()
 	m := p.first("news of "+request, func(m message) bool {
-		return m.Method == "" && fmt.Sprint(m.ID) == request || m.Method != "" && m.Params.ProcessID == id
+		return m.Method == "" && m.id == request || m.Method != "" && m.Params.ProcessID == id
 	})
 	if m.Method != "" {
 		p.t.Errorf("before the answer to its start: %.300s", m.text)

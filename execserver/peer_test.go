@@ -32,6 +32,7 @@ type message struct {
 	Params notice          `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  *fault          `json:"error"`
+	id     string          // ID as text
 	text   string
 }
 
@@ -123,7 +124,7 @@ func parse(kind websocket.MessageType, text []byte) (m message, err error) {
 	if err := d.Decode(&m); err != nil {
 		return m, fmt.Errorf("%w in %.300s", err, text)
 	}
-	m.text = string(text)
+	m.id, m.text = fmt.Sprint(m.ID), string(text)
 	return m, nil
 }
 
@@ -159,16 +160,16 @@ func (p *peer) ask(method string, params any) message {
 // answer waits for the answer to a request.
 func (p *peer) answer(id string) message {
 	p.t.Helper()
-	return p.first("an answer to "+id, func(m message) bool { return m.Method == "" && fmt.Sprint(m.ID) == id })
+	return p.first("an answer to "+id, func(m message) bool { return m.Method == "" && m.id == id })
 }
 
 // first waits for the first message of some sort, among all that were ever heard.
 func (p *peer) first(what string, sort func(message) bool) (found message) {
 	p.t.Helper()
+	looked := 0
 	p.until(what, func(heard []message) bool {
-		for _, m := range heard {
-			if sort(m) {
-				found = m
+		for ; looked < len(heard); looked++ {
+			if found = heard[looked]; sort(found) {
 				return true
 			}
 		}
