@@ -3,12 +3,12 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -124,21 +124,29 @@ func newMarker(t *testing.T, i int) marker {
 // alive counts the processes that carry the marker, whoever they belong to.
 func (m marker) alive(t *testing.T) int {
 	t.Helper()
+	return aliveOf(t, m)[0]
+}
+
+// aliveOf counts those of each marker, in one look at all processes there are.
+func aliveOf(t *testing.T, markers ...marker) []int {
+	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
+	counts := make([]int, len(markers))
 	for _, e := range entries {
 		if _, err := strconv.Atoi(e.Name()); err != nil {
 			continue
 		}
 		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // empty for the dead
-		if strings.Contains(string(line), string(m)) {
-			n++
+		for i, m := range markers {
+			if bytes.Contains(line, []byte(m)) {
+				counts[i]++
+			}
 		}
 	}
-	return n
+	return counts
 }
 
 // waitFor waits until a condition holds, and fails the test when it does not in time.
