@@ -48,23 +48,12 @@ func lined(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), [
 // differing gives of two lines what differs, with a little of what stands beside it.
 func differing(was, now string) (string, string) {
 	const beside = 40
-	from, same := inCommon(was[1:], now[1:]) // the first is the sign of the line
+	from, same := inCommon([]byte(was[1:]), []byte(now[1:])) // the first is the sign of the line
 	begin, left := max(1, 1+from-beside), max(0, same-beside)
 	cut := func(line string) string {
 		return line[:1] + "…" + strings.ToValidUTF8(line[begin:len(line)-left], "") + "…"
 	}
 	return cut(was), cut(now)
-}
-
-// inCommon counts the bytes that two texts begin with alike, and those that their rests end with alike.
-func inCommon[T string | []byte](a, b T) (begin, end int) {
-	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
-		begin++
-	}
-	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
-	return begin, end
 }
 
 // quotedForm is a text in quotes, as JSON and TOML have it, or a name without quotes before an equals sign.

@@ -68,20 +68,26 @@ func (c *textChange) edit(what string, change func() error) error {
 // behind a minus, what is there behind a plus.
 func changedLines(before, after []byte) []string {
 	was, now := strings.Split(string(before), "\n"), strings.Split(string(after), "\n")
-	for len(was) > 0 && len(now) > 0 && was[0] == now[0] {
-		was, now = was[1:], now[1:]
-	}
-	for len(was) > 0 && len(now) > 0 && was[len(was)-1] == now[len(now)-1] {
-		was, now = was[:len(was)-1], now[:len(now)-1]
-	}
+	from, same := inCommon(was, now)
 	var lines []string
-	for _, line := range was {
+	for _, line := range was[from : len(was)-same] {
 		lines = append(lines, "-"+line)
 	}
-	for _, line := range now {
+	for _, line := range now[from : len(now)-same] {
 		lines = append(lines, "+"+line)
 	}
 	return lines
+}
+
+// inCommon counts what two texts begin with alike, and what their rests end with alike.
+func inCommon[T comparable](a, b []T) (begin, end int) {
+	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
+		begin++
+	}
+	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return begin, end
 }
 
 // made has the new text take the place of the former one, unless nothing is to be changed, and
