@@ -166,8 +166,10 @@ func (r noRecord) answer() error {
 	return errNoRecord
 }
 
-func (r noRecord) Deny(durward.Call, durward.Decision) error                     { return r.answer() }
-func (r noRecord) Intent(durward.Call, durward.Decision) error                   { return r.answer() }
+func (r noRecord) Deny(durward.Call, durward.Decision) error { return r.answer() }
+
+func (r noRecord) Intent(durward.Call, durward.Decision) error { return r.answer() }
+
 func (r noRecord) Refused(durward.Call, durward.Decision, durward.Contact) error { return r.answer() }
 
 func (r noRecord) Outcome(durward.Call, durward.Decision, durward.Result, error) error {
