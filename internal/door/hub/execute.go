@@ -221,9 +221,10 @@ func answerOf(result durward.Result) answer {
 
 // parse puts the value that a text is the JSON of in the place of the text. Any other text stays.
 func (a *answer) parse() {
-	text, _ := jsonx.Text(a.output)
-	if jsonx.Check([]byte(text), jsonx.Limits{Bytes: int64(len(text)) + 1, Values: len(text) + 1}) == nil {
-		a.output = bytes.TrimSpace([]byte(text))
+	said, _ := jsonx.Text(a.output)
+	text := []byte(said)
+	if jsonx.Check(text, jsonx.Limits{Bytes: int64(len(text)) + 1, Values: len(text) + 1}) == nil {
+		a.output = bytes.TrimSpace(text)
 	}
 }
 
