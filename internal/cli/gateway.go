@@ -257,16 +257,7 @@ func (g *gatewayServer) serve(ctx context.Context, l net.Listener) error {
 	g.told.release()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, l) }()
-	for {
-		select {
-		case <-again:
-			g.reload()
-		case err := <-ended:
-			return errors.Join(err, g.close())
-		case <-signals.second:
-			return exitStatus(signals.status())
-		}
-	}
+	return signals.await(ended, again, g.reload, g.close)
 }
 
 // refuse answers what comes when the gateway is about to end.

@@ -199,16 +199,7 @@ func (s *siteServer) serve(ctx context.Context, l net.Listener, told *heldWriter
 	told.release()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, l) }()
-	for {
-		select {
-		case <-again:
-			s.reload()
-		case err := <-ended:
-			return errors.Join(err, s.close())
-		case <-signals.second:
-			return exitStatus(signals.status()) // what runs dies with this process
-		}
-	}
+	return signals.await(ended, again, s.reload, s.close)
 }
 
 func (s *siteServer) close() error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -61,6 +62,21 @@ func catchSignals(ctx context.Context, numbers ...os.Signal) (context.Context, *
 		cancel(nil)
 	})
 	return ctx, s
+}
+
+// await waits for a server to end, and closes what it served then. Each signal of again has that
+// read anew. The second signal waits for nothing: what runs dies with this process.
+func (s *signals) await(ended <-chan error, again <-chan os.Signal, reload func(), closing func() error) error {
+	for {
+		select {
+		case <-again:
+			reload()
+		case err := <-ended:
+			return errors.Join(err, closing())
+		case <-s.second:
+			return exitStatus(s.status())
+		}
+	}
 }
 
 func (s *signals) listen(caught <-chan os.Signal, quit <-chan struct{}) {
