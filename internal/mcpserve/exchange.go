@@ -34,16 +34,30 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, q *Request) {
 // exchangeHere carries a request out before anything is written: no goroutine has to be started,
 // nor this one to be woken.
 func (s *Server) exchangeHere(w http.ResponseWriter, r *http.Request, x *exchange) {
-	ctx, cancel, ok := x.Request.begin()
+	ctx, cancel, ok := x.beginUnder(r.Context())
 	if !ok {
 		refuse(w, http.StatusBadRequest, x.message, idInUse())
 		return
 	}
 	defer cancel(nil)
-	defer context.AfterFunc(r.Context(), func() { cancel(context.Cause(r.Context())) })()
 	x.cancel = cancel
 	x.finish(s.carryOut(ctx, x.Request))
 	x.write(w, r)
+}
+
+// beginUnder is begin for what ends with its HTTP request, too. Without a session nothing else ends
+// it, and it has that context itself: to wait for the end of a request is dear, and most are over
+// before anybody would.
+func (x *exchange) beginUnder(request context.Context) (context.Context, context.CancelCauseFunc, bool) {
+	if x.session == nil {
+		return request, func(error) {}, true
+	}
+	ctx, end, ok := x.Request.begin()
+	if !ok {
+		return nil, nil, false
+	}
+	release := context.AfterFunc(request, func() { end(context.Cause(request)) })
+	return ctx, func(why error) { release(); end(why) }, true
 }
 
 // finish has the answer written behind all else.
