@@ -137,22 +137,18 @@ func (d *door) route(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if path == pathMCP {
+	switch path {
+	case pathMCP:
 		d.MCP.ServeHTTP(w, r)
 		return nil
-	}
-	for _, page := range []struct {
-		path, method string
-		serve        func(http.ResponseWriter, *http.Request) error
-	}{
-		{pathTools, http.MethodGet, d.showTools},
-		{pathExecute, http.MethodPost, d.execute},
-		{pathHealth, http.MethodGet, d.showHealth},
-		{pathReady, http.MethodGet, d.showReady},
-	} {
-		if path == page.path {
-			return serve(w, r, page.method, page.serve)
-		}
+	case pathTools:
+		return serve(w, r, http.MethodGet, d.showTools)
+	case pathExecute:
+		return serve(w, r, http.MethodPost, d.execute)
+	case pathHealth:
+		return serve(w, r, http.MethodGet, d.showHealth)
+	case pathReady:
+		return serve(w, r, http.MethodGet, d.showReady)
 	}
 	if d.Operates(httpedge.CallerOf(r.Context())) {
 		return d.operate(w, r, path)
