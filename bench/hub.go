@@ -139,12 +139,33 @@ func (b *hubBench) calls(rounds int, ours *gatewayProcess) error {
 		return err
 	}
 	report("/execute, to a call of the same server by the SDK over stdio, p50", micros(one[0].middle), micros(one[1].middle)+" = "+ratio(one[1].middle, one[0].middle), "<= 1.3 x")
+	if err := b.callsThroughPipe(rounds, direct, alone); err != nil {
+		return err
+	}
 	many, err := compared(rounds, direct, togetherCalls, together, func() ([]time.Duration, error) { return burst(ours.address, order, togetherCalls, together) })
 	if err != nil {
 		return err
 	}
-	reportRate(fmt.Sprintf("the same, %d in flight, calls per second", togetherCalls), togetherCalls*together, many, ">= 0.6 x")
+	reportRate(fmt.Sprintf("/execute, %d in flight, calls per second", togetherCalls), togetherCalls*together, many, ">= 0.6 x")
 	return direct.close()
+}
+
+// callsThroughPipe tells how much of what the hub takes is owed to HTTP in front of the server.
+func (b *hubBench) callsThroughPipe(rounds int, direct *talker, times int) error {
+	program := filepath.Join(b.dir, "pipefloor")
+	if err := build(program, "./bench/testdata/pipefloor"); err != nil {
+		return err
+	}
+	bare, err := startServing(exec.Command(program, b.floor, "serve"))
+	if err != nil {
+		return err
+	}
+	request := postJSON(bare.address, "/", `{"text":"hello"}`)
+	m, err := compared(rounds, direct, 1, times, func() ([]time.Duration, error) { return burst(bare.address, request, 1, times) })
+	if err == nil {
+		report("the same, by a server that hands the call on and does nothing else", micros(m[0].middle), micros(m[1].middle)+" = "+ratio(m[1].middle, m[0].middle), "")
+	}
+	return errors.Join(err, bare.close())
 }
 
 // overMCP compares tools/call through the hub with tools/call of the same server over streamable
