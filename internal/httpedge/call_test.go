@@ -209,8 +209,12 @@ func TestClientThatIsGoneCancelsALaterCall(t *testing.T) {
 			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodPost {
 					last.ServeHTTP(w, r)
-				} else if err := r.Context().Err(); err != nil { // which has it watched
-					t.Error(err)
+					return
+				}
+				select {
+				case <-r.Context().Done(): // which has it watched
+					t.Error(context.Cause(r.Context()))
+				default:
 				}
 			}), httpedge.Rules{}, httpedge.Options{})
 			c := s.dial()
@@ -231,6 +235,27 @@ func TestClientThatIsGoneCancelsALaterCall(t *testing.T) {
 				t.Errorf("cause is %v, want CallCancelled", err)
 			}
 		})
+	}
+}
+
+// A handler that now and then asks whether its request has ended, and waits for nothing, hears of a
+// client that is gone, too.
+func TestClientThatIsGoneCancelsACallThatOnlyAsks(t *testing.T) {
+	running := newCall()
+	s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(running.started)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for r.Context().Err() == nil {
+			<-tick.C
+		}
+		running.cause <- context.Cause(r.Context())
+	}), httpedge.Rules{}, httpedge.Options{})
+	c := s.send("GET / HTTP/1.1\nHost: ADDR\n\n")
+	<-running.started
+	_ = c.Close()
+	if err := running.causeWithin(t, time.Second); durward.ReasonOf(err) != durward.CallCancelled {
+		t.Errorf("cause is %v, want CallCancelled", err)
 	}
 }
 
