@@ -72,7 +72,7 @@ func filesIn(t *testing.T, dir string) []string {
 func TestNoWordOfAnErrorIsACommand(t *testing.T) {
 	p, _, _ := start(t, nil, "/", nil)
 	names := []string{errorsTopic}
-	for _, c := range p.root().Commands() {
+	for _, c := range p.root(nil).Commands() {
 		names = append(names, append(c.Aliases, c.Name())...)
 	}
 	for _, name := range names {

@@ -92,7 +92,7 @@ func (p *program) main(ctx context.Context, args []string) int {
 	if err != nil {
 		return p.fail(err)
 	}
-	root := p.root()
+	root := p.root(words)
 	root.SetArgs(words)
 	cmd, err := root.ExecuteContextC(ctx)
 	if cmd != nil && p.command == "" {

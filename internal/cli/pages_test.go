@@ -60,7 +60,7 @@ func misuse(t *testing.T, words []string) string {
 		return "" // other builds have it, or any word may follow
 	}
 	p, _, _ := start(t, nil, "/", nil)
-	root := p.root()
+	root := p.root(nil)
 	named := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || w != strings.ToLower(w) })
 	if named < 0 {
 		named = len(words)

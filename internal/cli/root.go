@@ -24,8 +24,8 @@ What this machine can hold:    durward doctor
 All commands, and every code:  durward help, durward help CODE
 `
 
-// root gives the command tree.
-func (p *program) root() *cobra.Command {
+// root gives the tree of the commands that words may name.
+func (p *program) root(words []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "durward",
 		Short:         "run the commands that agents ask for, under one policy",
@@ -52,10 +52,7 @@ func (p *program) root() *cobra.Command {
 		return usageError(cmd.CommandPath()+" --help lists the flags", "%w", err)
 	})
 	p.globalFlags(root.PersistentFlags())
-	root.AddCommand(
-		p.serveCommand(), p.gatewayCommand(), p.workerCommand(), p.hubCommand(), p.serverCommand(), p.importCommand(), p.connectCommand(), p.toolsCommand(), p.trustCommand(), p.initCommand(), p.installCommand(), p.updateCommand(), p.mcpCommand(), p.execServerCommand(), p.runCommand(), p.policyCommand(), p.cmdCommand(),
-		p.execCommand(), p.explainCommand(), p.auditCommand(), p.doctorCommand(), p.healthCommand(), p.egressProxyCommand(), p.egressCheckCommand(), p.versionCommand(), p.completionCommand(), p.linksCommand(),
-	)
+	root.AddCommand(p.commands(words)...)
 	root.SetHelpCommand(p.helpCommand())
 	makeStrict(root)
 	return root

@@ -41,12 +41,12 @@ func (p *program) completionCommand() *cobra.Command {
 		Use: "completion SHELL", Short: "print completions for bash, fish, powershell or zsh", Args: exactly(1),
 		ValidArgs: []string{"bash", "fish", "powershell", "zsh"},
 		Example:   "  durward completion bash > durward.bash\n  durward completion zsh > _durward",
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			generate, ok := shells[args[0]]
 			if !ok {
 				return usageError("use bash, fish, powershell or zsh", "there is no completion for %q", args[0])
 			}
-			return generate(cmd.Root())
+			return generate(Commands())
 		},
 	}
 }
