@@ -66,7 +66,7 @@ abuse: ## hostile commands, and many at once
 
 e2e: ## the program against real clients; all other tests of those packages are run elsewhere
 	@scripts/need chromium dockerd docker-compose ip nsenter busybox psql postgres bindfs bash npm venv debootstrap rpm
-	$(if $(call tagged,e2e),$(GO) test -tags e2e -run "$$(scripts/tests e2e)" $(call tagged,e2e))
+	$(if $(call tagged,e2e),$(GO) test -tags e2e -parallel 4 -run "$$(scripts/tests e2e)" $(call tagged,e2e))
 
 fuzz-short: ## a few seconds for each fuzz target
 	scripts/fuzz 100s . 5s

@@ -9,8 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
+
+// filling is held by the test that fills a folder of the cache.
+var filling sync.Mutex
 
 // cached gives a folder of the user's cache that was filled once for each text of a key. Another
 // run may fill it at the same time: the folder is there as a whole or not at all.
@@ -20,6 +24,8 @@ func cached(t *testing.T, name, key string, fill func(work string)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	filling.Lock()
+	defer filling.Unlock()
 	folder := filepath.Join(cache, "durward", fmt.Sprintf("%s-%.8x", name, sha256.Sum256([]byte(key))))
 	if _, err := os.Stat(folder); err == nil {
 		return folder

@@ -28,6 +28,7 @@ exit 3`
 // Codex has durward run its commands, talk to them and change its files, and what it does not
 // allow its commands does not happen.
 func TestCodexWorksThroughAnExecServer(t *testing.T) {
+	t.Parallel()
 	program, codex := buildProgram(t), installPackages(t, "codex", npmPackages.codex).codex()
 	for _, test := range []struct {
 		name  string

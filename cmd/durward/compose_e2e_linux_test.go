@@ -50,6 +50,7 @@ type composed struct {
 }
 
 func TestContainers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	project := filepath.Join(dir, "durward")
 	newProject(t, project)

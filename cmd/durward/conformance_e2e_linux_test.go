@@ -48,6 +48,7 @@ func suites() []suite {
 // A server is held to what the protocol demands of it, in both eras, on one endpoint. What fails is
 // an extension, which it does not offer.
 func TestServerConforms(t *testing.T) {
+	t.Parallel()
 	packages := installClients(t)
 	server := filepath.Join(t.TempDir(), "everything")
 	command(t, []string{"CGO_ENABLED=0"}, "go", "build", "-o", server, "../../internal/mcpserve/testdata/everything")

@@ -35,6 +35,7 @@ var connections = []connected{
 
 // What stands in a client's file afterwards starts a server whose tools are ours; undone, the file is what it was.
 func TestWhatConnectWritesStartsOurTools(t *testing.T) {
+	t.Parallel()
 	program, packages := buildProgram(t), installClients(t)
 	for _, c := range connections {
 		t.Run(c.client, func(t *testing.T) {
@@ -57,6 +58,7 @@ func TestWhatConnectWritesStartsOurTools(t *testing.T) {
 
 // A client that starts a hub has the tools of all its servers.
 func TestAConnectedHubOffersTheToolsOfItsServers(t *testing.T) {
+	t.Parallel()
 	program, packages := buildProgram(t), installClients(t)
 	e := newEstate(t, program)
 	c := connections[0]
@@ -75,6 +77,7 @@ func TestAConnectedHubOffersTheToolsOfItsServers(t *testing.T) {
 
 // Codex itself reads what was written for it.
 func TestCodexReadsWhatConnectWrites(t *testing.T) {
+	t.Parallel()
 	program := buildProgram(t)
 	codex := installPackages(t, "codex", npmPackages.codex).codex()
 	e := newEstate(t, program)

@@ -34,6 +34,7 @@ const containerPage = "---\ntools:\n  - [cat, README.md]\n  - [touch, {}]\n---\n
 // A page is served the same in a container as the engine makes it by default, where there
 // are no namespaces to be had: at level 1, and it says so. What asks for more is refused.
 func TestInADefaultContainer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -60,7 +61,7 @@ RUN ["/bin/busybox", "--install", "-s", "/bin"]
 		t.Fatal(err)
 	}
 	command(t, nil, "cp", busybox, filepath.Join(dir, "context", "busybox"))
-	command(t, []string{"CGO_ENABLED=0"}, "go", "build", "-o", filepath.Join(dir, "context", "durward"), ".")
+	command(t, nil, "cp", buildProgram(t), filepath.Join(dir, "context", "durward"))
 	engine := startEngine(t, dir).client
 	command(t, engine, "docker", "build", "-q", "-t", "durward-test", filepath.Join(dir, "context"))
 	got := command(t, engine, "docker", "run", "--rm", "--network", "none", "durward-test", "sh", "/inside.sh")

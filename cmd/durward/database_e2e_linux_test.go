@@ -32,9 +32,10 @@ tools:
 // the database's own client, which knows no proxy. It reaches no other, and where the
 // server does not let it out, none: the database hears nothing of it.
 func TestAPageAsksADatabase(t *testing.T) {
+	t.Parallel()
 	dir := openDir(t)
-	program := filepath.Join(dir, "durward")
-	command(t, []string{"CGO_ENABLED=0"}, "go", "build", "-o", program, ".")
+	program, hosts := buildProgram(t), filepath.Join(dir, "hosts")
+	plant(t, hosts, "127.0.0.1 localhost db.test\n")
 	db := startDatabase(t, dir)
 	pages := filepath.Join(dir, "pages")
 	plant(t, filepath.Join(pages, "README.md"), databasePage)
@@ -43,7 +44,7 @@ func TestAPageAsksADatabase(t *testing.T) {
 	const query = "SELECT 6 * 7"
 
 	t.Run("its address is allowed", func(t *testing.T) {
-		s := startSite(t, program, pages, "--config", config, "--allow-net", address)
+		s := startSite(t, program, pages, "", "--config", config, "--allow-net", address)
 		db.hears(t, 1, func() { s.answers(t, "127.0.0.1", db.port, query, "42\n") })
 		db.hears(t, 1, func() {
 			s.answers(t, "127.0.0.1", db.port, "SELECT repeat('x', 700000)", strings.Repeat("x", 700000)+"\n")
@@ -55,22 +56,20 @@ func TestAPageAsksADatabase(t *testing.T) {
 		})
 	})
 	t.Run("another port is allowed", func(t *testing.T) {
-		s := startSite(t, program, pages, "--config", config, "--allow-net", "127.0.0.1:"+freePort(t))
+		s := startSite(t, program, pages, "", "--config", config, "--allow-net", "127.0.0.1:"+freePort(t))
 		db.hears(t, 0, func() { s.fails(t, "127.0.0.1", db.port) })
 	})
 	t.Run("nothing is allowed", func(t *testing.T) {
-		s := startSite(t, program, pages, "--config", config)
+		s := startSite(t, program, pages, "", "--config", config)
 		db.hears(t, 0, func() { s.fails(t, "127.0.0.1", db.port) })
 	})
 	t.Run("its name is allowed", func(t *testing.T) {
-		inHosts(t, dir)
-		s := startSite(t, program, pages, "--config", config, "--allow-net", "db.test:"+db.port)
+		s := startSite(t, program, pages, hosts, "--config", config, "--allow-net", "db.test:"+db.port)
 		db.hears(t, 0, func() { s.fails(t, "db.test", db.port) }) // it leads to a private address
 	})
 	t.Run("its name and its private address are allowed", func(t *testing.T) {
-		inHosts(t, dir)
 		config := siteConfig(t, dir, fmt.Sprintf("[sandbox]\nmode = \"read-only\"\n[sandbox.network]\nmode = \"allowlist\"\nallow = [\"db.test:%s\"]\nallowPrivate = [\"127.0.0.1/32\"]\n", db.port))
-		s := startSite(t, program, pages, "--config", config)
+		s := startSite(t, program, pages, hosts, "--config", config)
 		db.hears(t, 1, func() { s.answers(t, "db.test", db.port, query, "42\n") })
 		db.hears(t, 0, func() { s.fails(t, "127.0.0.1", db.port) })
 	})
@@ -235,31 +234,18 @@ func (db database) hears(t *testing.T, want int, meanwhile func()) {
 	}
 }
 
-// hostsVariable is the file that a site gets as /etc/hosts.
-const hostsVariable = "TEST_HOSTS"
-
-// inHosts has the sites of a test know the database by a name.
-func inHosts(t *testing.T, dir string) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give the server another /etc/hosts")
-	}
-	path := filepath.Join(dir, "hosts")
-	plant(t, path, "127.0.0.1 localhost db.test\n")
-	t.Setenv(hostsVariable, path)
-}
-
 // A served site is at a URL.
 type served struct{ url string }
 
-func startSite(t *testing.T, program, pages string, args ...string) served {
+// startSite serves pages by a program that has the file hosts, if one is named, as /etc/hosts.
+func startSite(t *testing.T, program, pages, hosts string, args ...string) served {
 	t.Helper()
 	c := exec.Command("sh", append([]string{
-		"-c", `test -z "$` + hostsVariable + `" || mount --bind "$` + hostsVariable + `" /etc/hosts || exit; exec "$0" "$@"`,
-		program, "serve", pages, "-p", "0",
+		"-c", `test -z "$0" || mount --bind "$0" /etc/hosts || exit; exec "$@"`,
+		hosts, program, "serve", pages, "-p", "0",
 	}, args...)...)
 	c.Env = append(os.Environ(), "DURWARD_STATE_DIR="+filepath.Join(t.TempDir(), "state"))
-	if os.Getenv(hostsVariable) != "" {
+	if hosts != "" {
 		c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	}
 	return served{runProgram(t, c, syscall.SIGTERM).await(t, `Serving on (http://\S+)\n`)}

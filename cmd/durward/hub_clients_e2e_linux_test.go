@@ -23,6 +23,7 @@ func hubServers(t *testing.T, program string, everything bool) servers {
 // What people use as clients has the tools of all servers of a hub, in each era: at its address,
 // and where it is itself the server that they start.
 func TestRealClientsUseTheHub(t *testing.T) {
+	t.Parallel()
 	program, packages := buildProgram(t), installClients(t)
 	kinds := slices.Concat(commandLineClients(packages), libraryClients(t, packages))
 	t.Run("http", func(t *testing.T) {
@@ -105,6 +106,7 @@ func followsALongCall(t *testing.T, c *conversation) {
 // A hub shows what a server says of its tools as the server says it. One of them is for clients with
 // roots, as the hub is.
 func TestHubPassesToolsOn(t *testing.T) {
+	t.Parallel()
 	program, packages := buildProgram(t), installClients(t)
 	everything := realServers(t)["everything"]
 	h := newHubHouse(t, program, servers{"everything": everything})

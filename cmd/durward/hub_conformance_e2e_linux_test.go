@@ -10,6 +10,7 @@ import (
 // A hub is held to what the protocol demands with a server behind it that offers what the suite asks
 // for: one of its own era for each client, since only such a one can ask the client as it does.
 func TestHubConforms(t *testing.T) {
+	t.Parallel()
 	packages, program := installClients(t), buildProgram(t)
 	modern, legacy := filepath.Join(t.TempDir(), "modern"), filepath.Join(t.TempDir(), "legacy")
 	command(t, []string{"CGO_ENABLED=0"}, "go", "build", "-C", "testdata/gotalk", "-o", modern, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")

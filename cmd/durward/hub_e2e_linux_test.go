@@ -13,6 +13,7 @@ import (
 // The hub's containers as they come: files are written and read through it, under the one folder,
 // and are there after the containers were taken away. Of them nothing is left.
 func TestHubInAContainer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	project := filepath.Join(dir, "durward")
 	copyProject(t, project, "config")

@@ -35,6 +35,7 @@ func realServers(t *testing.T) servers {
 
 // Servers that people use work behind one hub: their tools do what they do, where they may.
 func TestRealServersBehindOneHub(t *testing.T) {
+	t.Parallel()
 	h := newHubHouse(t, buildProgram(t), realServers(t))
 	command(t, nil, "git", "init", "-q", "-b", "main", h.path("work/repo"))
 	if err := os.Symlink(h.dir, h.path("work/up")); err != nil {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +47,7 @@ type clientKind struct {
 
 // What people use as clients lists the tools and calls them, in each era that it speaks.
 func TestRealClientsUseTheTools(t *testing.T) {
+	t.Parallel()
 	program, packages := buildProgram(t), installClients(t)
 	for _, kind := range slices.Concat(commandLineClients(packages), libraryClients(t, packages)) {
 		t.Run(kind.name, func(t *testing.T) {
@@ -55,13 +55,6 @@ func TestRealClientsUseTheTools(t *testing.T) {
 			kind.usesTheTools(t, newEstate(t, program))
 		})
 	}
-}
-
-func buildProgram(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(openDir(t), "durward")
-	command(t, []string{"CGO_ENABLED=0"}, "go", "build", "-o", program, ".")
-	return program
 }
 
 // speaksItsEra asks how a client begins, and what it says with its requests.

@@ -203,6 +203,7 @@ func (c *conversation) close(t *testing.T) {
 // A long command tells how it goes, and when the client gives the call up, or itself, nothing
 // of the command is left.
 func TestRealClientsFollowACommand(t *testing.T) {
+	t.Parallel()
 	program := buildProgram(t)
 	for _, kind := range libraryClients(t, installClients(t)) {
 		t.Run(kind.name, func(t *testing.T) {

@@ -61,6 +61,7 @@ func makeRelease(t *testing.T, dir string) made {
 // What is given out is what the source makes, wherever that lies. Each kind of it is used as
 // whoever gets it uses it.
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	m := makeRelease(t, dir)
 	t.Run("sums", m.sums)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,8 +16,27 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"durward", "codex-exec-server", "mdmcpcfg", "mdmcpsrvr", "statespace"} {
 		programs[name] = main
 	}
-	testscript.Main(m, programs)
+	testscript.Main(tidied{m}, programs)
 }
+
+// A tidied run of tests does at its end what they left for then.
+type tidied struct{ *testing.M }
+
+func (m tidied) Run() int {
+	status := m.M.Run()
+	for _, do := range left {
+		if err := do(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = max(status, 1)
+		}
+	}
+	return status
+}
+
+var left []func() error
+
+// atEnd leaves something to be done when all tests have ended. Only one of them may do so at a time.
+func atEnd(do func() error) { left = append(left, do) }
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{

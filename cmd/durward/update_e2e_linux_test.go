@@ -76,6 +76,7 @@ func (o owner) has(version string) {
 // The road that people go: they unpack an archive, have it install itself, and from there on the
 // program updates itself, goes back, and returns.
 func TestTheProgramUpdatesItself(t *testing.T) {
+	t.Parallel()
 	o := newOwner(t, "0.3.0", "0.4.0")
 	o.types(0, `cd downloads; cp ../releases/v0.3.0/SHA256SUMS* ../releases/v0.3.0/durward_*.tar.gz .; tar -xzf durward_*.tar.gz durward; ./durward install --local-path .; rm durward; cd ..`)
 	o.has("0.3.0")
