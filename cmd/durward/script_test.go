@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"testing"
 
@@ -19,10 +20,14 @@ func TestMain(m *testing.M) {
 	testscript.Main(tidied{m}, programs)
 }
 
-// A tidied run of tests does at its end what they left for then.
+// A tidied run of tests starts its programs as a terminal does, and does at its end what the tests
+// left for then.
 type tidied struct{ *testing.M }
 
 func (m tidied) Run() int {
+	if signal.Ignored(os.Interrupt) { // as in the background of a script, whose programs obey that
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	status := m.M.Run()
 	for _, do := range left {
 		if err := do(); err != nil {
