@@ -45,3 +45,9 @@ func buildEcho(dir string) (string, error) {
 	target := filepath.Join(dir, "echo")
 	return target, build(target, "./bench/testdata/echo")
 }
+
+// buildHTTPFloor makes, in a folder, a Go program that hands requests on.
+func buildHTTPFloor(dir string) (string, error) {
+	target := filepath.Join(dir, "httpfloor")
+	return target, build(target, "./bench/testdata/httpfloor")
+}

@@ -104,11 +104,11 @@ func serveGateway(dir, direct string) (*gatewayProcess, error) {
 
 // serveProxy serves the worker behind the reverse proxy of net/http.
 func serveProxy(dir, direct string) (*gatewayProcess, error) {
-	program := filepath.Join(dir, "proxyfloor")
-	if err := build(program, "./bench/testdata/proxyfloor"); err != nil {
+	program, err := buildHTTPFloor(dir)
+	if err != nil {
 		return nil, err
 	}
-	return startServing(exec.Command(program, "http://"+direct))
+	return startServing(exec.Command(program, "proxy", "http://"+direct))
 }
 
 // startServing starts a program that says where it serves, and comes back when it does.

@@ -152,11 +152,11 @@ func (b *hubBench) calls(rounds int, ours *gatewayProcess) error {
 
 // callsThroughPipe tells how much of what the hub takes is owed to HTTP in front of the server.
 func (b *hubBench) callsThroughPipe(rounds int, direct *talker, times int) error {
-	program := filepath.Join(b.dir, "pipefloor")
-	if err := build(program, "./bench/testdata/pipefloor"); err != nil {
+	program, err := buildHTTPFloor(b.dir)
+	if err != nil {
 		return err
 	}
-	bare, err := startServing(exec.Command(program, b.floor, "serve"))
+	bare, err := startServing(exec.Command(program, "pipe", b.floor, "serve"))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +25,7 @@ type web struct {
 	era string
 
 	mu       sync.Mutex
+	heard    sync.Cond               // tells of calls
 	session  string                  // guarded by mu; the one that is known
 	sessions int                     // guarded by mu
 	calls    map[string]int          // guarded by mu; by what they ask for
@@ -56,6 +56,7 @@ func serveWeb(t testing.TB, era string) *web {
 	w := &web{
 		t: t, era: era, calls: map[string]int{}, streams: map[chan string]bool{}, replies: map[string]chan message{}, gone: make(chan string, 64),
 	}
+	w.heard.L = &w.mu
 	w.Server = httptest.NewServer(w)
 	t.Cleanup(func() {
 		w.CloseClientConnections()
@@ -88,12 +89,27 @@ func (w *web) count(what string) int {
 	return w.calls[what]
 }
 
+// hears waits until it was called so.
+func (w *web) hears(ctx context.Context, what string) {
+	defer context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.heard.Broadcast()
+	})()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.calls[what] == 0 && ctx.Err() == nil {
+		w.heard.Wait()
+	}
+}
+
 func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m message
 	_ = json.Unmarshal(body, &m)
 	w.mu.Lock()
 	w.calls[r.Method+" "+m.Method]++
+	w.heard.Broadcast()
 	session := w.session
 	w.mu.Unlock()
 	w.expect(r, "Authorization", "Bearer s3cret")
@@ -362,8 +378,8 @@ func TestRemoteCancel(t *testing.T) {
 				t.Error(got)
 			}
 			h.works(t, "a")
-			for end := patient(t); era == "legacy" && w.count("POST notifications/cancelled") == 0 && end.Err() == nil; {
-				runtime.Gosched() // nobody waits for the telling, and Close would end it
+			if era == "legacy" {
+				w.hears(patient(t), "POST notifications/cancelled") // Close would end the telling
 			}
 			must(t, h.Close())
 			if n := w.count("POST notifications/cancelled"); (n == 1) != (era == "legacy") {

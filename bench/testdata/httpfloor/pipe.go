@@ -1,53 +1,23 @@
-// Command pipefloor hands each request of HTTP to a program, as a call of one MCP tool on its
-// standard input, and answers with the line that comes back. There is one call at a time, and
-// nothing else is done: no checks, no records.
-//
-//	pipefloor PROGRAM…
 package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
+	"sync"
 )
 
 // greeting opens the session of the program.
 const greeting = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
 	`"clientInfo":{"name":"bench","version":"1"}}}` + "\n"
 
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "pipefloor:", err)
-		os.Exit(1)
-	}
-}
-
-func run(program []string) error {
-	if len(program) == 0 {
-		return errors.New("which program?")
-	}
-	p, err := start(program)
-	if err != nil {
-		return err
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "Serving on http://%s\n", l.Addr())
-	return http.Serve(l, p)
-}
-
 // A program answers one line at a time.
 type program struct {
-	turn chan struct{}
-	to   io.Writer
-	from *bufio.Reader
+	mu   sync.Mutex
+	to   io.Writer     // guarded by mu
+	from *bufio.Reader // guarded by mu
 }
 
 // start starts a program, which ends with its input.
@@ -61,7 +31,7 @@ func start(argv []string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{make(chan struct{}, 1), to, bufio.NewReader(from)}
+	p := &program{to: to, from: bufio.NewReader(from)}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -73,8 +43,8 @@ func start(argv []string) (*program, error) {
 }
 
 func (p *program) ask(line []byte) ([]byte, error) {
-	p.turn <- struct{}{}
-	defer func() { <-p.turn }()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if _, err := p.to.Write(line); err != nil {
 		return nil, err
 	}
