@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,8 +96,9 @@ func (m made) image(t *testing.T) {
 	var looks [2]string
 	for i, name := range []string{"durward:" + m.version, "built"} {
 		looks[i] = command(t, engine, "docker", "inspect", "-f", "{{json .Config.User}} {{json .Config.Env}} {{json .Config.Entrypoint}} {{.Architecture}} {{.Os}}", name)
-		id := strings.TrimSpace(command(t, engine, "docker", "create", name))
-		list := command(t, engine, "sh", "-c", `docker export "$1" | tar -tv --numeric-owner`, "sh", id)
+		id := filepath.Join(dir, "id"+strconv.Itoa(i)) // the engine may print warnings beside it
+		command(t, engine, "docker", "create", "--cidfile", id, name)
+		list := command(t, engine, "sh", "-c", `docker export "$(cat "$1")" | tar -tv --numeric-owner`, "sh", id)
 		for _, line := range strings.Split(list, "\n") {
 			if f := strings.Fields(line); len(f) == 6 && regexp.MustCompile(`^(bin|var|workspace)/`).MatchString(f[5]) && !strings.HasSuffix(line, ".keep") {
 				looks[i] += f[0] + " " + f[1] + " " + f[5] + "\n"
