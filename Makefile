@@ -10,8 +10,10 @@ FUZZTIME ?= 20m
 FUZZ     ?= .
 
 # The version comes from git describe; stamping by go fails in a checkout that belongs
-# to somebody else. The scripts run the whole program some hundred times, each with the race
-# detector: on two slow processors that is not done in the usual ten minutes.
+# to somebody else. On two slow processors some tests are not done in the usual ten minutes.
+#
+# The race detector watches what this program's own goroutines do. Tests that start it, or
+# others, again and again, and look at what becomes of the machine, run without it.
 #
 # Whatever needs no C, and only the race detector does, is built as what is released is: with
 # one set of flags each package is compiled once, for tests too. "lint" vets; tests do not again.
@@ -23,6 +25,9 @@ export GORACE := atexit_sleep_ms=0
 
 # Packages whose tests differ between root and everybody else.
 UNPRIVILEGED := ./internal/audit ./internal/config/replace ./internal/dirlock ./internal/engine/file ./internal/engine/process ./internal/fsroot ./internal/pathguard ./internal/release ./internal/sandbox ./internal/sandbox/changeset ./internal/sandbox/confined ./internal/sandbox/denyglob ./internal/sandbox/landlock ./internal/sandbox/seccomp
+
+# Packages whose abuse is of their own goroutines; that of others is of programs.
+RACING := ./internal/cli ./internal/engine/mcpclient ./site
 
 # $(call tagged,TAG) lists the packages with tests behind a build tag.
 tagged = $(shell grep -rlE --include='*_test.go' '^//go:build .*\b$(1)\b' . | xargs -r dirname | sort -u)
@@ -48,32 +53,34 @@ lint: ## gofumpt, go vet and staticcheck; any finding fails
 	$(GO) vet -tags abuse,e2e ./...
 	$(TOOL) staticcheck -tags abuse,e2e ./...
 
-cross: ## build and vet for the other systems
-	@set -e; for target in linux/arm64 darwin/arm64 windows/amd64; do \
+cross: ## build and vet for the other systems, and what is written for the other processor
+	@set -e; for target in darwin/arm64 windows/amd64; do \
 		echo "build and vet for $$target"; \
 		export GOOS=$${target%/*} GOARCH=$${target#*/}; \
-		$(GO) build ./...; $(GO) vet ./...; \
+		$(GO) build -o /dev/null ./cmd/durward; $(GO) vet ./...; \
 	done
+	GOARCH=arm64 $(GO) vet ./internal/sandbox/...
 
-unit: ## the tests, with the race detector, of packages that "abuse" does not run whole
-	$(RACE) $$($(GO) list ./... | grep -vxF "$$(echo "$(call tagged,abuse)" | tr ' ' '\n' | sed "s#^\.#$$($(GO) list -m)#")")
+unit: ## the tests, with the race detector; those of the program's scripts are run with "e2e"
+	$(RACE) -skip '^TestScripts$$' ./...
 
 vectors: ## the vectors of the contracts, counted
 	@$(GO) test -run Vectors -v ./internal/source/pages ./internal/mcppolicy ./internal/engine/file ./execserver | sed -nE 's/.*_test.go:[0-9]*: (.*[0-9] (vectors|cases).*)/\1/p'
 
 abuse: ## hostile commands, and many at once
-	$(if $(call tagged,abuse),$(RACE) -tags abuse $(call tagged,abuse))
+	$(GO) test -tags abuse -run "$$(scripts/tests abuse)" $(filter-out $(RACING),$(call tagged,abuse))
+	$(RACE) -tags abuse -run "$$(scripts/tests abuse)" $(RACING)
 
-e2e: ## the program against real clients; all other tests of those packages are run elsewhere
+e2e: ## the program against real clients and by scripts; all other tests of those packages are run elsewhere
 	@scripts/need chromium dockerd docker-compose ip nsenter busybox psql postgres bindfs bash npm venv debootstrap rpm
-	$(if $(call tagged,e2e),$(GO) test -tags e2e -parallel 4 -run "$$(scripts/tests e2e)" $(call tagged,e2e))
+	$(if $(call tagged,e2e),$(GO) test -tags e2e -parallel 4 -run "$$(scripts/tests e2e)|^TestScripts$$" $(call tagged,e2e))
 
-fuzz-short: ## a few seconds for each fuzz target
-	scripts/fuzz 100s . 5s
+fuzz-short: ## a second or two for each fuzz target
+	scripts/fuzz 60s . 5s
 
 unprivileged: ## the tests of what root may do and others may not, as such another
-	$(if $(filter 0,$(shell id -u)),$(RACE) -exec $(CURDIR)/scripts/unprivileged $(UNPRIVILEGED))
-	$(if $(filter 0,$(shell id -u)),$(RACE) -tags abuse -exec $(CURDIR)/scripts/unprivileged ./internal/engine/process/abuse)
+	$(if $(filter 0,$(shell id -u)),$(GO) test -exec $(CURDIR)/scripts/unprivileged $(UNPRIVILEGED))
+	$(if $(filter 0,$(shell id -u)),$(GO) test -tags abuse -exec $(CURDIR)/scripts/unprivileged ./internal/engine/process/abuse)
 
 bench: ## ratios against a floor measured in the same run
 	@scripts/need bwrap

@@ -53,12 +53,17 @@ func TestVectors(t *testing.T) {
 	if err := json.Unmarshal([]byte(strings.NewReplacer("${ROOT}", vectorsRoot, "${T}", vectorsDir).Replace(string(text))), &all); err != nil {
 		t.Fatal(err)
 	}
+	there := all.tree()
+	policies := map[string]*mcppolicy.Policy{}
 	for _, v := range all.Vectors {
 		if len(v.OS) == 0 {
 			v.OS = []string{"linux"}
 		}
 		for _, system := range v.OS {
-			t.Run(v.ID+"/"+system, func(t *testing.T) { v.run(t, all, system) })
+			if policies[system] == nil {
+				policies[system] = all.compile(t, there, system)
+			}
+			t.Run(v.ID+"/"+system, func(t *testing.T) { v.run(t, policies[system], there) })
 		}
 	}
 	t.Logf("policy_args.json: %d vectors", len(all.Vectors))
@@ -67,9 +72,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func (v argsVector) run(t *testing.T, all argsVectors, system string) {
-	there := all.tree()
-	p := all.compile(t, there, system)
+func (v argsVector) run(t *testing.T, p *mcppolicy.Policy, there tree) {
 	c, err := p.Command(v.Command)
 	if err == nil {
 		err = c.Judge(v.Args, there.scope(v.Cwd))

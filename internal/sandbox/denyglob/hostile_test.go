@@ -194,7 +194,7 @@ func withFew(t testing.TB, more int, do func()) {
 
 func TestDeepTreesAreSearchedWithFewDescriptors(t *testing.T) {
 	root := memory(t)
-	const depth = 100_000
+	const depth = 20_000
 	bottom := dig(t, root, "d", depth)
 	defer func() { fill(t, bottom, root, "d") }()
 	// What is beside the way down is searched on the way back up.
