@@ -108,6 +108,12 @@ func (s *stdio) Write(ctx context.Context, messages ...[]byte) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	select {
+	case <-s.closed: // nothing more may go out, though it was this writer's turn as well
+		<-s.turn
+		return net.ErrClosed
+	default:
+	}
 	// The write has a copy and keeps the turn for as long as it lasts, whoever waits.
 	s.buffer = s.buffer[:0]
 	for _, message := range messages {

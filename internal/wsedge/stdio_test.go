@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/durward/durward"
@@ -68,6 +69,29 @@ func TestStdioIsAConn(t *testing.T) {
 	if c.Caller() != local || c.Remote() != "stdio" {
 		t.Errorf("%v %s", c.Caller(), c.Remote())
 	}
+}
+
+// A connection that is closed sends nothing, whoever else might write.
+func TestNothingIsSentAfterClose(t *testing.T) {
+	var sent counted
+	c := wsedge.Stdio(strings.NewReader(""), &sent, 0, local)
+	noError(t, c.Close())
+	for range 100_000 {
+		if err := c.Write(t.Context(), []byte("{}")); err == nil {
+			t.Fatal("a write succeeded after Close")
+		}
+	}
+	if n := sent.Load(); n > 0 {
+		t.Errorf("%d messages were sent after Close", n)
+	}
+}
+
+// Counted writes go nowhere.
+type counted struct{ atomic.Int64 }
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.Add(1)
+	return len(p), nil
 }
 
 // TestLinesOfManyWriters come out whole.
