@@ -53,13 +53,12 @@ lint: ## gofumpt, go vet and staticcheck; any finding fails
 	$(GO) vet -tags abuse,e2e ./...
 	$(TOOL) staticcheck -tags abuse,e2e ./...
 
-cross: ## build and vet for the other systems, and what is written for the other processor
+cross: ## build and vet for the other systems
 	@set -e; for target in darwin/arm64 windows/amd64; do \
 		echo "build and vet for $$target"; \
 		export GOOS=$${target%/*} GOARCH=$${target#*/}; \
 		$(GO) build -o /dev/null ./cmd/durward; $(GO) vet ./...; \
 	done
-	GOARCH=arm64 $(GO) vet ./internal/sandbox/...
 
 unit: ## the tests, with the race detector; those of the program's scripts are run with "e2e"
 	$(RACE) -skip '^TestScripts$$' ./...
