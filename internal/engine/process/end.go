@@ -28,7 +28,7 @@ func (r *run) stopped(why error) error {
 	}
 	r.killed = "TERM"
 	_ = r.proc.Signal(syscall.SIGTERM) // KILL follows
-	if !r.goneWithin(r.grant.Limits.Grace) {
+	if !r.closedWithin(r.proc.Gone(), r.grant.Limits.Grace) {
 		r.killed = "KILL"
 	}
 	return why
@@ -53,7 +53,7 @@ func timeUp() error {
 // leaves its children a moment; they have had TERM.
 func (r *run) endTree() {
 	if r.killed == "" && !r.request.Outlive && !r.proc.Exit().Alone {
-		r.goneWithin(r.request.Linger)
+		r.closedWithin(r.proc.Gone(), r.request.Linger)
 	}
 	r.proc.Kill()
 	<-r.proc.Gone()
@@ -95,28 +95,15 @@ func (r *run) tellExit() {
 	})
 }
 
-// silentWithin reports whether nobody has the output open any more, for which it waits.
-func (r *run) silentWithin(d time.Duration) bool {
-	if isClosed(r.silent) {
+// closedWithin reports whether c is closed, for which it waits unless there is no time.
+func (r *run) closedWithin(c <-chan struct{}, d time.Duration) bool {
+	if isClosed(c) {
 		return true
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-r.silent:
-		return true
-	case <-timer.C:
-		return false
-	case <-r.hurry:
-		return false
-	}
-}
-
-func (r *run) goneWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-r.proc.Gone():
+	case <-c:
 		return true
 	case <-timer.C:
 		return false

@@ -172,7 +172,7 @@ func (r *run) await(ctx context.Context) error {
 				return err
 			}
 			exited, silent = nil, r.silent
-			if r.proc.Exit().Alone && r.silentWithin(settleTime) {
+			if r.proc.Exit().Alone && r.closedWithin(r.silent, settleTime) {
 				return nil // who waits for the end is told of the exit beside
 			}
 			r.tellExit()
