@@ -411,7 +411,7 @@ func withHint(err error, hint string) error {
 // list prints records as they come; with the first one the work is done. Lines that are
 // no records are named on standard error, and make the end a failure.
 func (p *program) list(records iter.Seq2[audit.Entry, error], working *progress) error {
-	table := &recordTable{program: p, relative: p.stdout.terminal}
+	table := newRecordTable(p)
 	var damage error
 	for e, err := range records {
 		if problem := (*audit.Problem)(nil); errors.As(err, &problem) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/safetext"
@@ -20,30 +21,51 @@ type recordTable struct {
 	*program
 	relative bool // times as ages
 	begun    bool
+	widths   [8]int // of the columns
+}
+
+// widestColumn is how wide a column becomes for what stands in it. A path may be longer; who
+// follows a log is not to read all the lines behind it for that.
+const widestColumn = 32
+
+func newRecordTable(p *program) *recordTable {
+	t := &recordTable{program: p, relative: p.stdout.terminal, widths: [8]int{24, 7, 4, 4, 4, 8, 36}}
+	if t.relative {
+		t.widths[0] = 8
+	}
+	return t
 }
 
 func (t *recordTable) print(e audit.Entry) error {
 	if t.json {
 		return t.write(envelope{Schema: "durward/audit.record/v1", OK: true, Data: json.RawMessage(e.Raw)})
 	}
+	cells := []string{t.when(e.TS), string(e.Phase), e.Door, string(e.Tool), e.Path, e.Decision, string(e.ReqID), resultOf(e.Record)}
+	for i, cell := range cells {
+		cells[i] = orDash(safetext.Line(cell))
+	}
+	t.widen(cells)
 	if !t.begun {
 		t.begun = true
 		if err := t.row("TIME", "PHASE", "DOOR", "TOOL", "PATH", "DECISION", "CALL", "RESULT"); err != nil {
 			return err
 		}
 	}
-	return t.row(t.when(e.TS), string(e.Phase), e.Door, string(e.Tool), e.Path, e.Decision, string(e.ReqID), resultOf(e.Record))
+	return t.row(cells...)
 }
 
-// row prints cells that are as wide as what usually stands in them, and cuts none.
-func (t *recordTable) row(cells ...string) error {
-	widths := []int{24, 7, 5, 5, 8, 8, 36, 0}
-	if t.relative {
-		widths[0] = 8
+// widen makes room for cells, but for those of the last column, which needs none.
+func (t *recordTable) widen(cells []string) {
+	for i, cell := range cells[:len(cells)-1] {
+		t.widths[i] = max(t.widths[i], min(utf8.RuneCountInString(cell), widestColumn))
 	}
+}
+
+// row prints cells in their columns, and cuts none.
+func (t *recordTable) row(cells ...string) error {
 	var line strings.Builder
 	for i, cell := range cells {
-		fmt.Fprintf(&line, "%-*s  ", widths[i], orDash(safetext.Line(cell)))
+		fmt.Fprintf(&line, "%-*s  ", t.widths[i], cell)
 	}
 	_, err := fmt.Fprintln(t.stdout, strings.TrimRight(line.String(), " "))
 	return err
