@@ -163,7 +163,7 @@ func help(w io.Writer, cmd *cobra.Command) {
 	}
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
-			fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
+			fmt.Fprintf(w, "  %-*s  %s\n", c.NamePadding(), c.Name(), c.Short)
 		}
 	}
 	if cmd.HasAvailableLocalFlags() {

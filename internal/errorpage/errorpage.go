@@ -23,8 +23,8 @@ import (
 	"github.com/durward/durward/docs"
 )
 
-// Words are what a person wrote of an error. A link in them is one of Markdown, relative to
-// the folder docs.
+// Words are what a person wrote of an error. They send nobody to a file: who reads them in a
+// terminal has none of docs.
 type Words struct {
 	Happened string `json:"happened"`
 	Causes   string `json:"causes"`
@@ -153,7 +153,7 @@ func (p Page) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# " + p.Code + ": " + p.Summary + "\n")
 	for _, section := range []fact{{"What happened", p.Happened}, {"Causes", p.Causes}, {"Fix", p.Fix}, {"How to prevent it", p.Prevent}} {
-		b.WriteString("\n## " + section.name + "\n\n" + sentence(oneUp(section.says)) + "\n")
+		b.WriteString("\n## " + section.name + "\n\n" + sentence(section.says) + "\n")
 	}
 	b.WriteString("\n## How it is told\n\n| | |\n|---|---|\n")
 	for _, row := range p.facts("`") {
@@ -166,9 +166,9 @@ func (p Page) Markdown() string {
 // Text gives the page for a terminal.
 func (p Page) Text() string {
 	var b strings.Builder
-	b.WriteString(wrapped(p.Code+" "+string(p.Reason)+": "+p.Summary, "  ") + "\n" + wrapped(plain(p.Happened), "") + "\n")
+	b.WriteString(wrapped(p.Code+" "+string(p.Reason)+": "+p.Summary, "  ") + "\n" + wrapped(p.Happened, "") + "\n")
 	for _, item := range []fact{{"Causes:  ", p.Causes}, {"Fix:     ", p.Fix}, {"Prevent: ", p.Prevent}} {
-		b.WriteString(wrapped(item.name+plain(item.says), "         "))
+		b.WriteString(wrapped(item.name+item.says, "         "))
 	}
 	b.WriteString("\n")
 	rows := p.facts("")
@@ -188,32 +188,6 @@ func sentence(text string) string {
 		return text
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// links calls change with the text and the target of each link of Markdown in a text.
-func links(text string, change func(shown, target string) string) string {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "](")
-		open := strings.LastIndex(before, "[")
-		target, after, closed := strings.Cut(rest, ")")
-		if !found || open < 0 || !closed {
-			b.WriteString(text)
-			return b.String()
-		}
-		b.WriteString(before[:open] + change(before[open+1:], target))
-		text = after
-	}
-}
-
-// oneUp leads the links of a text to the folder above.
-func oneUp(text string) string {
-	return links(text, func(shown, target string) string { return "[" + shown + "](../" + target + ")" })
-}
-
-// plain leaves the text of links, for readers who have no folder docs.
-func plain(text string) string {
-	return links(text, func(shown, _ string) string { return shown })
 }
 
 // wrapped breaks a text into lines; all but the first begin with indent.
