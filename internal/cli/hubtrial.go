@@ -123,12 +123,12 @@ func (e *hubEstate) hide(s hubconfig.Server, text string) string {
 // shownStderr is how many of the last lines of a server that failed are shown.
 const shownStderr = 10
 
-// lastLines gives the last lines that a server printed as errors.
-func (e *hubEstate) lastLines(t *serverTrial) []string {
+// lastLines gives the last lines that a server printed as errors, which the engine redacts.
+func lastLines(t *serverTrial) []string {
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(t.stderr), "\ufffd")), "\n")
 	lines = lines[max(len(lines)-shownStderr, 0):]
 	for i, line := range lines {
-		lines[i] = safetext.Line(strings.TrimSuffix(e.hide(t.Server, line), "\r"))
+		lines[i] = safetext.Line(strings.TrimSuffix(line, "\r"))
 	}
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
 }
@@ -137,7 +137,7 @@ func (e *hubEstate) lastLines(t *serverTrial) []string {
 func (e *hubEstate) tellFailed(t *serverTrial) error {
 	err := e.failed(t)
 	f := failureOf(err, "")
-	lines := e.lastLines(t)
+	lines := lastLines(t)
 	f.Details = append(f.Details, lines...)
 	if e.json {
 		e.printFailure(f, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"syscall"
 	"time"
@@ -37,7 +38,7 @@ type program struct {
 	intake  *intake
 	readers sync.WaitGroup // of its output
 	silent  chan struct{}  // closed when its output has ended
-	lastly  string         // the last line of its errors; set when the readers have ended
+	lastly  string         // the last line of its errors, redacted; set when the readers have ended
 }
 
 // spawn starts the program of a server.
@@ -50,7 +51,7 @@ func (r *run) spawn(ctx context.Context) (*program, error) {
 	r.conn = newConn(p, r)
 	p.intake = newIntake(p.stdout, r.conn)
 	p.readers.Go(func() { p.intake.run(); close(p.silent) })
-	p.readers.Go(func() { p.lastly = r.stderr.follow(p.stderr, p.tellError) })
+	p.readers.Go(func() { p.lastly = p.redacted(r.stderr.follow(p.stderr, p.tellError)) })
 	if err := p.openNetwork(); err != nil {
 		r.end(err)
 	}
@@ -78,7 +79,11 @@ func (p *program) mind() { p.intake.mind() }
 
 func (p *program) hearOut(ctx context.Context, q *question) { p.intake.hearOut(ctx, q) }
 
-func (p *program) tellError(line string) { p.log.Debug("an MCP server says", "stderr", line) }
+func (p *program) tellError(line string) {
+	if p.log.Enabled(context.Background(), slog.LevelDebug) {
+		p.log.Debug("an MCP server says", "stderr", p.redacted(line))
+	}
+}
 
 // await waits until the process has ended, or has to.
 func (p *program) await(r *run) {

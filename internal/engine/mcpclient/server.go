@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/credential"
 	"github.com/durward/durward/internal/fileuri"
 	"github.com/durward/durward/internal/hubconfig"
 )
@@ -116,12 +117,18 @@ func (e *Engine) offer(name string) offer {
 }
 
 // Stderr gives the last 64 KiB of what a server printed to its standard error, over all its
-// starts.
+// starts, redacted.
 func (e *Engine) Stderr(name string) []byte {
 	if s := e.servers[name]; s != nil {
-		return s.stderr.all()
+		return []byte(s.redacted(string(s.stderr.all())))
 	}
 	return nil
+}
+
+// redacted takes out of what a server said the secrets that it was given, and what has the form
+// of one: others than its owner read the log, and ask how it is.
+func (s *server) redacted(text string) string {
+	return credential.Redact(text, s.config.Env, s.engine.options.Environ)
 }
 
 // rooted reports whether paths of this machine mean anything to the server.

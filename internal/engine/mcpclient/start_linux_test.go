@@ -66,6 +66,31 @@ func TestMeta(t *testing.T) {
 	}
 }
 
+// What a server says of a secret that it was given is told to nobody.
+func TestLastWordsHoldNoSecret(t *testing.T) {
+	const key = " for key c4nary-of-a-license"
+	for name, e := range map[string]hubconfig.Server{
+		"own": {Env: map[string]string{"LICENSE_KEY": key}}, "inherited": {InheritEnv: []string{"LICENSE_KEY"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failing := entry("a", "exit")
+			failing.Env, failing.InheritEnv = e.Env, e.InheritEnv
+			var logged log
+			h := newHub(t, Options{Environ: map[string]string{"LICENSE_KEY": key}, Logger: logged.logger()}, failing, entry("b"))
+			h.Start(patient(t))
+			if s := h.of("a"); !strings.Contains(s.LastError, "no license found[redacted]") {
+				t.Error(s.LastError)
+			}
+			if text := logged.String(); strings.Contains(text, "c4nary") || !strings.Contains(text, "an MCP server says") {
+				t.Error(text)
+			}
+			if text := string(h.Stderr("a")); text != "no license found[redacted]\nno license found[redacted]\n" {
+				t.Error(text)
+			}
+		})
+	}
+}
+
 // A server that ends when it is started is tried five times, and then left alone until somebody
 // asks for it. Why it failed is told with its last words.
 func TestStartsThatFail(t *testing.T) {
