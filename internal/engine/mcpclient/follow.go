@@ -24,8 +24,8 @@ func (p *run) followChanges() {
 	for {
 		var due <-chan time.Time
 		stop := func() {}
-		if every := p.engine.options.Refresh; every > 0 {
-			due, stop = p.engine.options.clock.timer(every)
+		if wait := p.stalesAfter(); wait > 0 {
+			due, stop = p.engine.options.clock.timer(wait)
 		}
 		select {
 		case <-p.changed:
@@ -45,6 +45,17 @@ func (p *run) followChanges() {
 		}
 		stop()
 	}
+}
+
+// stalesAfter is after how long all is listed anew though the server says nothing. Zero is never.
+func (p *run) stalesAfter() time.Duration {
+	wait := p.engine.options.Refresh
+	for _, fresh := range p.fresh {
+		if fresh > 0 && (wait == 0 || fresh < wait) {
+			wait = fresh
+		}
+	}
+	return wait
 }
 
 // relist asks for what has changed. What the server does not tell stays as it was.
@@ -69,12 +80,16 @@ func (p *run) relist() {
 	}
 }
 
-// exchange puts a new list in the place of the one before, unless there is another process.
+// exchange puts a list in the place of the one before, and reports whether it did: not where that
+// is the same, nor where there is another process.
 func (p *run) exchange(k kind, items []Item) bool {
 	s := p.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != p {
+		return false
+	}
+	if s.offer.is(k, items) {
 		return false
 	}
 	s.offer.set(k, items)

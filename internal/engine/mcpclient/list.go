@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/durward/durward/internal/hubconfig"
@@ -25,6 +26,10 @@ const (
 	listTime = 30 * time.Second
 	// listPause is the least time between two lists of one server.
 	listPause = 250 * time.Millisecond
+	// leastFresh and mostFresh bound how long a list that a server gives a time counts as its newest:
+	// one that is asked for more often than that tells of changes better by itself.
+	leastFresh = time.Second
+	mostFresh  = 365 * 24 * time.Hour
 )
 
 // A Tool is one that a server offers, as it says. What is raw is JSON, and nil where there is
@@ -75,6 +80,14 @@ func (o *offer) set(k kind, items []Item) {
 	for i, one := range items {
 		o.tools[i] = toolOf(one.Raw)
 	}
+}
+
+// is reports whether items are what there is of a kind.
+func (o *offer) is(k kind, items []Item) bool {
+	if k != tools {
+		return slices.EqualFunc(o.items[k], items, func(a, b Item) bool { return bytes.Equal(a.Raw, b.Raw) })
+	}
+	return slices.EqualFunc(o.tools, items, func(a Tool, b Item) bool { return bytes.Equal(a.Raw, b.Raw) })
 }
 
 // listAll asks for all that the process has. Without its tools a server is of no use; what else
@@ -131,6 +144,9 @@ func (p *run) list(ctx context.Context, k kind) ([]Item, error) {
 			warn(warning)
 		}
 		if !more {
+			if p.greeting.era == modern {
+				p.fresh[k] = l.fresh
+			}
 			return l.items, nil
 		}
 	}
@@ -182,6 +198,7 @@ type listing struct {
 	cursors map[string]bool
 	cursor  string // of the next page
 	bytes   int
+	fresh   time.Duration // what the server says of the page that is old first; zero is nothing
 }
 
 func newListing(k kind) *listing {
@@ -201,6 +218,8 @@ func (l *listing) take(result json.RawMessage) (more bool, warning string) {
 		switch {
 		case string(name) == "nextCursor":
 			l.cursor, _ = jsonx.Text(value)
+		case string(name) == "ttlMs":
+			l.age(value)
 		case string(name) == kinds[l.kind].member && value[0] == '[':
 			for _, one := range jsonx.Elements(value) {
 				if odd := l.add(one); odd != "" {
@@ -220,6 +239,19 @@ func (l *listing) take(result json.RawMessage) (more bool, warning string) {
 	}
 	l.cursors[l.cursor] = true
 	return true, warning
+}
+
+// age takes in for how many milliseconds a page is fresh. Zero says no more than nothing does: it is
+// what servers send that nobody told how long, and asking them without end would help nobody.
+func (l *listing) age(ms json.RawMessage) {
+	n, err := strconv.ParseFloat(string(ms), 64)
+	if err != nil || n <= 0 {
+		return
+	}
+	fresh := time.Duration(min(max(n, float64(leastFresh.Milliseconds())), float64(mostFresh.Milliseconds()))) * time.Millisecond
+	if l.fresh == 0 || fresh < l.fresh {
+		l.fresh = fresh
+	}
 }
 
 // add takes one item. Of those with one name the first stays.

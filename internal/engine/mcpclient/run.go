@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/durward/durward"
 )
@@ -35,9 +36,10 @@ type run struct {
 	body body
 
 	greeting greeting
-	offer    offer         // that of the start
-	stale    atomic.Uint32 // the kinds of which it says that they are others, a bit each
-	changed  chan struct{} // has an element when there are any
+	offer    offer                     // that of the start
+	fresh    [len(kinds)]time.Duration // how long a modern server says that its lists are; zero for nothing
+	stale    atomic.Uint32             // the kinds of which it says that they are others, a bit each
+	changed  chan struct{}             // has an element when there are any
 
 	level   atomic.Pointer[string] // that it was told to log at
 	asks    asks

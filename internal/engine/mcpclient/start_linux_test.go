@@ -248,19 +248,55 @@ func TestToolsThatChange(t *testing.T) {
 	}
 }
 
+// What a server has is asked for again when it is time to, though it tells nobody that it changed:
+// as often as is wanted, or when what a modern server said of its own lists says so.
 func TestRefresh(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		every time.Duration
+		words []string
+		want  time.Duration // zero is never
+	}{
+		{"as wanted", time.Hour, nil, time.Hour},
+		{"never", 0, nil, 0},
+		{"fresh for a while", 0, []string{"modern", "ttl=90000"}, 90 * time.Second},
+		{"fresh for less than is wanted", time.Hour, []string{"modern", "ttl=60000"}, time.Minute},
+		{"fresh for longer than is wanted", time.Minute, []string{"modern", "ttl=90000"}, time.Minute},
+		{"fresh for next to nothing", 0, []string{"modern", "ttl=1"}, leastFresh},
+		{"fresh for ever", 0, []string{"modern", "ttl=1e300"}, mostFresh},
+		{"not fresh", 0, []string{"modern", "ttl=0"}, 0},
+		{"no such number", 0, []string{"modern", "ttl=-5"}, 0},
+		{"no number", 0, []string{"modern", `ttl="soon"`}, 0},
+		{"an era that knows of nothing like it", 0, []string{"ttl=1"}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHub(t, Options{Refresh: test.every}, entry("a", append(test.words, "sly")...))
+			h.Start(patient(t))
+			p, err := h.servers["a"].current()
+			must(t, err)
+			if wait := p.stalesAfter(); wait != test.want {
+				t.Fatalf("it is listed again after %s", wait)
+			}
+			for round := 1; round < 3 && test.want > 0; round++ {
+				h.clock.fire(t, test.want, test.want)
+				name := fmt.Sprint("list", round)
+				h.until(t, "a", func(Status) bool { return h.Tools("a")[1].Name == name })
+				h.clock.fire(t, listPause, listPause)
+			}
+		})
+	}
+}
+
+// A list that is the same as before is no change: what was kept for it stays.
+func TestRefreshOfWhatIsTheSame(t *testing.T) {
 	h := newHub(t, Options{Refresh: time.Hour}, entry("a"))
 	h.Start(patient(t))
-	for range 2 {
-		for len(h.changes) > 0 {
-			<-h.changes
-		}
-		h.clock.fire(t, time.Hour, time.Hour)
-		select {
-		case <-h.changes:
-		case <-patient(t).Done():
-			t.Fatal("it is not listed again")
-		}
-		h.clock.fire(t, listPause, listPause)
+	for len(h.changes) > 0 {
+		<-h.changes
+	}
+	h.clock.fire(t, time.Hour, time.Hour)
+	h.clock.fire(t, listPause, listPause) // it has been listed
+	if len(h.changes) > 0 {
+		t.Error("a change was told")
 	}
 }

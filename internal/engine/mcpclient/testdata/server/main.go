@@ -6,6 +6,8 @@
 //	garbage, twice, wrongid    prints nonsense between the answers; answers each request twice;
 //	                           answers for somebody else first
 //	pages, loop, twins         lists its tools in pages; without an end; one of them twice
+//	sly, ttl=N                 has another tool whenever they are listed, and tells nobody; says
+//	                           that its tools are fresh for N milliseconds
 //	asks                       asks three things of its client, and prints the answers as errors
 //	rich                       has resources and prompts, too; tells more of them once it has grown
 //	lazy                       does not answer who sets the level of its log
@@ -38,6 +40,7 @@ var (
 	asked sync.Map // of id to chan string, which takes the answer
 	open  sync.Map // of id to chan struct{}, closed when the call is cancelled
 	grown bool     // guarded by out
+	lists int      // guarded by out; how often its tools were listed
 
 	greeted string // the client's capabilities
 
@@ -287,10 +290,18 @@ func list(m message) string {
 	}
 	out.Lock()
 	defer out.Unlock()
+	have := one("echo")
 	if grown {
-		return `{"tools":[` + one("echo") + `,` + one("grown") + `]}`
+		have += "," + one("grown")
 	}
-	return `{"tools":[` + one("echo") + `]}`
+	if is("sly") {
+		have += "," + one(fmt.Sprint("list", lists))
+		lists++
+	}
+	if ttl := value("ttl"); ttl != "" {
+		return `{"ttlMs":` + ttl + `,"tools":[` + have + `]}`
+	}
+	return `{"tools":[` + have + `]}`
 }
 
 type arguments struct {
