@@ -13,7 +13,6 @@ import (
 
 	"github.com/durward/durward/internal/door/mcp"
 	"github.com/durward/durward/internal/mcppolicy"
-	"github.com/durward/durward/internal/safetext"
 	"github.com/durward/durward/internal/sandbox"
 )
 
@@ -83,9 +82,6 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 		return err
 	}
 	x.noteWarnings(policy)
-	if x.file != "" && zoneAround(policy, x.file) != nil {
-		x.note("warning: %s lies where it lets files be written: who may call can change what is allowed at the next start", safetext.Line(x.file))
-	}
 	logger, err := x.mcpLogger(policy)
 	if err != nil {
 		return err

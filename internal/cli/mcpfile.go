@@ -22,7 +22,7 @@ func (p *program) loadMCPPolicy(file string, strict bool) (*mcppolicy.Policy, er
 	if err != nil {
 		return nil, err
 	}
-	return compileMCP(file, text, mode, strict)
+	return p.compileMCP(file, text, mode, strict)
 }
 
 func readMCPPolicy(file string) (text []byte, mode fs.FileMode, err error) {
@@ -41,12 +41,33 @@ func readMCPPolicy(file string) (text []byte, mode fs.FileMode, err error) {
 }
 
 // compileMCP makes a policy of the text of a file, or of what is to become that.
-func compileMCP(file string, text []byte, mode fs.FileMode, strict bool) (*mcppolicy.Policy, error) {
-	doc, err := mcppolicy.Parse(file, text)
+func (p *program) compileMCP(file string, text []byte, mode fs.FileMode, strict bool) (*mcppolicy.Policy, error) {
+	host := p.mcpHost(mode)
+	host.File = p.leadsTo(file)
+	return compileMCPText(file, text, host, strict)
+}
+
+// leadsTo gives the physical path of a file, by the names as they stand: "dir/.." is where the
+// kernel ends up, too.
+func (p *program) leadsTo(file string) string {
+	if dir, err := p.dir(); err == nil && !filepath.IsAbs(file) {
+		file = dir + string(filepath.Separator) + file
+	}
+	return physical(file)
+}
+
+func (p *program) mcpHost(mode fs.FileMode) mcppolicy.Host {
+	host := machine.MCPHost(mode)
+	host.Own = p.ownPaths()
+	return host
+}
+
+func compileMCPText(name string, text []byte, host mcppolicy.Host, strict bool) (*mcppolicy.Policy, error) {
+	doc, err := mcppolicy.Parse(name, text)
 	if doc == nil {
 		return nil, err
 	}
-	return mcppolicy.Compile(doc, machine.MCPHost(mode), mcppolicy.Options{Strict: strict})
+	return mcppolicy.Compile(doc, host, mcppolicy.Options{Strict: strict})
 }
 
 // openPolicyLog opens the log that a policy names, or the one of every other command.

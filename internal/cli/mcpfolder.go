@@ -33,5 +33,5 @@ func (x *mcpServing) folderPolicy() (*mcppolicy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compileMCP("--files", text, 0o600, true)
+	return compileMCPText("--files", text, x.mcpHost(0o600), true)
 }

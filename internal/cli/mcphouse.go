@@ -101,6 +101,7 @@ func guardOptions(p *mcppolicy.Policy, start string) pathguard.Options {
 			AllowNetworkFS: !p.Document.DenyNetworkFS.Value, StrictVirtual: p.Document.StrictVirtual.Value,
 			DenyHardLinks: p.Document.DenyHardLinks.Value,
 		},
+		Kept: p.Own(),
 	}
 	for _, r := range p.WriteRules {
 		o.Zones = append(o.Zones, pathguard.Zone{

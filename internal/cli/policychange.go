@@ -98,7 +98,7 @@ func (c *policyChange) member(name, alias string) edit.Path {
 
 // finish judges the new text, has it take the place of the former one, and tells.
 func (c *policyChange) finish() error {
-	policy, err := compileMCP(c.file, c.text.Bytes(), c.mode, false)
+	policy, err := c.compileMCP(c.file, c.text.Bytes(), c.mode, false)
 	if err != nil {
 		return c.refused(err)
 	}

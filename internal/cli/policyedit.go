@@ -75,7 +75,7 @@ func (c *policyChange) install(editor, draft string) error {
 		if err != nil {
 			return err
 		}
-		policy, err := compileMCP(c.file, text, c.mode, false)
+		policy, err := c.compileMCP(c.file, text, c.mode, false)
 		switch {
 		case !c.first && bytes.Equal(text, c.was):
 			return c.tellUnedited()

@@ -43,7 +43,7 @@ func (c *Command) confinement() (*policy.Policy, error) {
 	roots := c.rootsThere()
 	host := policy.Host{
 		GOOS: c.host.goos(), Home: c.host.Home, Workspace: roots[0].Path, Environ: c.host.Environ,
-		Resolve: c.resolve, GitDirs: c.host.GitDirs, Own: c.host.Own, Hidden: c.host.Hidden,
+		Resolve: c.resolve, GitDirs: c.host.GitDirs, Own: c.policy.Own(), Hidden: c.host.Hidden,
 	}
 	if written := c.written(); written != nil {
 		doc := *written
@@ -72,6 +72,13 @@ func (c *Command) confinement() (*policy.Policy, error) {
 		return policy.Default(host, flags)
 	}
 	return p, err
+}
+
+// Own lists the absolute paths that calls leave as they are, whatever they may write: what says
+// how they are held, and what tells of them.
+func (p *Policy) Own() []string {
+	list := append(slices.Clone(p.host.Own), p.host.File, p.LogFile)
+	return slices.DeleteFunc(list, func(path string) bool { return path == "" })
 }
 
 // loaded gives what the sandbox that was written came to when the policy was loaded, or nil.

@@ -19,6 +19,9 @@ type Host struct {
 	Extensions []string
 	// Environ is the server's own environment. Windows needs four variables of it.
 	Environ map[string]string
+	// File is the physical path of the file that the document was read from, or is to be kept
+	// in; empty means none.
+	File string
 	// Mode is the mode of the file that the document was read from; zero means unknown.
 	Mode fs.FileMode
 	// Resolve gives the physical path of an existing one: absolute, free of symbolic

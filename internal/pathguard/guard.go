@@ -47,6 +47,8 @@ type Options struct {
 	Rules fsroot.Rules
 	// Zones are where may be written.
 	Zones []Zone
+	// Kept are absolute paths. What lies there and below is in no zone.
+	Kept []string
 }
 
 // A Guard may be used concurrently.
@@ -89,6 +91,7 @@ func (g *Guard) open(roots []string) error {
 			return err
 		}
 	}
+	g.keep()
 	if g.o.Rules.Mounts != nil || g.o.Rules.AllowNetworkFS {
 		return nil
 	}

@@ -103,6 +103,10 @@ func (g *Guard) judge(t *target, op, path string, size int64, o WriteOptions) (e
 	if t.missing == 0 && !t.isFile() {
 		return notWritten(t.mode, op, path)
 	}
+	if g.keeps(t.path) {
+		g.denied("writeRules", "none takes in what says who may do what, or tells of it")
+		return refused(durward.OutsideZones, op, path, "leave the policy, the log and the state folder to their owner")
+	}
 	zone := g.zoneOf(t.path)
 	g.tellZone(zone)
 	if zone < 0 {

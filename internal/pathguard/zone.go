@@ -2,6 +2,7 @@ package pathguard
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/durward/durward/internal/fsroot"
@@ -42,6 +43,21 @@ func (g *Guard) place(z *Zone) error {
 		z.MaxFileBytes = DefaultMaxFileBytes
 	}
 	return nil
+}
+
+// keep makes the paths physical that are in no zone. One that leads nowhere leads nobody else there.
+func (g *Guard) keep() {
+	g.o.Kept = slices.Clone(g.o.Kept)
+	for i, path := range g.o.Kept {
+		if e, err := g.configured("kept", path); err == nil {
+			g.o.Kept[i] = e.path
+		}
+	}
+}
+
+// keeps reports whether a file is in no zone, whatever the zones hold.
+func (g *Guard) keeps(path string) bool {
+	return slices.ContainsFunc(g.o.Kept, func(kept string) bool { return fsroot.Contains(kept, path) })
 }
 
 // zoneOf finds the zone that decides about a file, by its number: the deepest, of equal

@@ -52,6 +52,34 @@ func TestZones(t *testing.T) {
 	}
 }
 
+// What is kept nobody writes, by whatever name it was said, whatever zone is around it.
+func TestWhatIsKept(t *testing.T) {
+	top := plant(t, map[string]string{"root/policy": "p", "root/state/a": "a", "root/policy-2": "", "link": "-> root/policy", "dir": "-> root"})
+	for _, kept := range [][]string{
+		{top + "/root/policy", top + "/root/state"}, {top + "/link", top + "/dir/state"}, {top + "/root/state/../policy", top + "/root/state/"},
+	} {
+		g := open(t, Options{Zones: []Zone{{Path: top + "/root", Recursive: true}, {Path: top + "/root/policy"}}, Kept: kept}, top+"/root")
+		files := unconfined(t)
+		for path, want := range map[string]durward.Reason{
+			"/root/policy": durward.OutsideZones, "/dir/policy": durward.OutsideZones, "/root/./state/a": durward.OutsideZones,
+			"/root/state/new": durward.OutsideZones, "/root/state": durward.NotRegularFile, "/root/policy-2": "", "/root/state-2": "",
+		} {
+			err := g.WriteFile(t.Context(), files, top+path, []byte("new"), WriteOptions{Overwrite: true})
+			if got := durward.ReasonOf(err); got != want {
+				t.Errorf("%s, where %q is kept: %q (%v), want %q", path, kept, got, err, want)
+			}
+		}
+	}
+	for name, want := range map[string]string{"policy": "p", "state/a": "a"} {
+		if got, err := os.ReadFile(top + "/root/" + name); string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	if _, err := os.Lstat(top + "/root/state/new"); !os.IsNotExist(err) {
+		t.Errorf("something was made: %v", err)
+	}
+}
+
 func TestZonesThatAreRefused(t *testing.T) {
 	top := plant(t, map[string]string{"root/zone/": "", "outside/": "", "root/out": "-> ../outside", "root/dangling": "-> none/er"})
 	for _, tt := range []struct {
