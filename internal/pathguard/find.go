@@ -39,7 +39,7 @@ var (
 
 // An end is where a path leads.
 type end struct {
-	path    string      // absolute and physical
+	path    string      // absolute and physical; empty where nothing is known of it
 	missing int         // how many names at the end of path stand for nothing
 	dotted  bool        // what is missing is followed by ".."
 	mode    fs.FileMode // the type of what is there, before what is missing
@@ -114,7 +114,9 @@ func (g *Guard) arrive(op, path string, p *place, err error) error {
 	if err == errChanged {
 		return err
 	}
-	p.end = p.way.end()
+	if p.end = p.way.end(); p.path == "" {
+		return failed(op, path, err)
+	}
 	p.number = g.rootOf(p.path)
 	if err == errMagic {
 		p.number = -1

@@ -173,8 +173,12 @@ func (w *walk) restart() {
 	w.dirs, w.names = w.dirs[:1], nil
 }
 
-// end tells where the walk ended. What was still to go counts up to the first "..".
+// end tells where the walk ended. What was still to go counts up to the first "..". A walk that
+// took no step ended nowhere.
 func (w *walk) end() end {
+	if len(w.dirs) == 0 {
+		return end{}
+	}
 	e := end{mode: fs.ModeDir}
 	names := slices.Clone(w.names)
 	if w.leaf != "" {

@@ -2,6 +2,7 @@ package pathguard
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,6 +41,54 @@ func TestMagicLinks(t *testing.T) {
 	}
 	wantReason(t, "a write", g.WriteFile(t.Context(), files, "/proc/self/root/tmp/x", nil, WriteOptions{}), durward.OutsideRoot)
 	wantReason(t, "an argument", g.JudgeArgument(t.Context(), "/", "/proc/self/root/etc"), durward.ArgOutsideRoots)
+}
+
+// Where no descriptor is left nobody knows where a path leads: that is a failure and no denial.
+func TestNoDescriptorIsLeft(t *testing.T) {
+	const child = "DURWARD_TEST_NO_DESCRIPTORS"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestNoDescriptorIsLeft$")
+		cmd.Env = append(os.Environ(), child+"=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	top := plant(t, map[string]string{"root/a": "a", "link": "-> root", "other/a": "b"})
+	g, files := open(t, Options{}, top+"/root"), unconfined(t)
+	free := takeDescriptors(t)
+	got := map[string]durward.Reason{}
+	for _, path := range []string{"/root/a", "/root/./a", "/root/none", "/other/a", "/link/a"} {
+		_, err := g.OpenFile(t.Context(), files, top+path)
+		got[path] = durward.ReasonOf(err)
+	}
+	free()
+	for path, reason := range got {
+		if reason != durward.FileIO {
+			t.Errorf("%s: got %s, want %s", path, reason, durward.FileIO)
+		}
+	}
+}
+
+// takeDescriptors leaves none to this process until free is called.
+func takeDescriptors(t *testing.T) (free func()) {
+	t.Helper()
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 256, Max: 256}))
+	var taken []int
+	for {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == unix.EMFILE {
+			break
+		}
+		must(t, err)
+		taken = append(taken, fd)
+	}
+	return func() {
+		for _, fd := range taken {
+			unix.Close(fd)
+		}
+	}
 }
 
 // The walk ends where the kernel does, for whatever path, and so does what is remembered.
