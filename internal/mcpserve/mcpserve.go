@@ -58,8 +58,8 @@ type Options struct {
 	Level func(mcpspec.Level)
 	// TTL is for how long a client of the newer era may keep a list that says nothing of it.
 	TTL time.Duration
-	// Sessions is how many there may be at once. Zero means 1024. Where there
-	// are more, one that is idle makes room: of the caller who has the most.
+	// Sessions is how many there may be at once. Zero means 1024. Where there are more, one of the
+	// caller who has the most makes room, and one in use only for another caller.
 	Sessions int
 	// Logger receives diagnostics. Nil discards them.
 	Logger *slog.Logger

@@ -1,6 +1,7 @@
 package mcpserve
 
 import (
+	"cmp"
 	"crypto/rand"
 	"strings"
 	"sync"
@@ -22,11 +23,11 @@ type sessions struct {
 	all  map[*session]struct{} // guarded by mu; those of byte streams, too
 }
 
-// begin makes a session, or gives nil where there are too many.
+// begin makes a session, or gives nil where the caller has too many that are in use.
 func (s *sessions) begin(caller durward.Caller) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.makeRoom() {
+	if !s.makeRoom(caller) {
 		return nil
 	}
 	one := newSession(rand.Text(), caller)
@@ -55,9 +56,38 @@ func (s *sessions) enlist(one *session) {
 }
 
 // makeRoom ends sessions that were idle for too long. Where there are too many all the same, the
-// caller who has the most of them loses the one that it did not use for the longest time; s.mu is
-// held.
-func (s *sessions) makeRoom() bool {
+// caller who would have the most of them loses the one that it did not use for the longest time. What
+// is in use gives way only to somebody who has fewer; s.mu is held.
+func (s *sessions) makeRoom(caller durward.Caller) bool {
+	count := s.expire()
+	if len(s.byID) < s.most {
+		return true
+	}
+	count[caller]++
+	var victim *session
+	for _, one := range s.byID {
+		if victim == nil || cmp.Or(count[one.caller]-count[victim.caller], own(one, caller)-own(victim, caller), cmp.Compare(one.idle(), victim.idle())) > 0 {
+			victim = one
+		}
+	}
+	if victim.caller == caller && victim.idle() == 0 {
+		return false
+	}
+	s.drop(victim)
+	return true
+}
+
+// own is 1 for a session of a caller, and 0 for all others.
+func own(one *session, caller durward.Caller) int {
+	if one.caller == caller {
+		return 1
+	}
+	return 0
+}
+
+// expire ends sessions that were idle for too long, and counts those of each caller that are left;
+// s.mu is held.
+func (s *sessions) expire() map[durward.Caller]int {
 	count := map[durward.Caller]int{}
 	for _, one := range s.byID {
 		if one.idle() > idleLimit {
@@ -66,23 +96,7 @@ func (s *sessions) makeRoom() bool {
 		}
 		count[one.caller]++
 	}
-	if len(s.byID) < s.most {
-		return true
-	}
-	var victim *session
-	var longest time.Duration
-	for _, one := range s.byID {
-		switch idle := one.idle(); {
-		case idle == 0:
-		case victim == nil || count[one.caller] > count[victim.caller] || count[one.caller] == count[victim.caller] && idle > longest:
-			victim, longest = one, idle
-		}
-	}
-	if victim == nil {
-		return false
-	}
-	s.drop(victim)
-	return true
+	return count
 }
 
 // drop ends a session; s.mu is held.
