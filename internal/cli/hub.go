@@ -168,6 +168,9 @@ func (h *hubServer) assemble() (err error) {
 	for _, text := range h.config.Warnings {
 		warn(text)
 	}
+	if h.config.Missing {
+		warn(fmt.Sprintf("there is no %s, so no server is started: make it with %s, and start the hub again", h.config.File, h.firstServers()))
+	}
 	if h.source, err = mcpservers.New(h.config, mcpservers.Options{Servers: running{h.engine}, Judge: h.guard, Warn: warn}); err != nil {
 		return err
 	}
@@ -181,6 +184,14 @@ func (h *hubServer) assemble() (err error) {
 	}
 	h.metrics = hub.NewMetrics(func(tool string) bool { return h.serverOf(durward.ToolID(tool)) != "" }, h.runtime.Load)
 	return h.openMCP()
+}
+
+// firstServers is what makes a configuration where there is none.
+func (h *hubServer) firstServers() string {
+	if h.settings.chosen {
+		return "durward server add NAME --config " + shellPath(h.settings.file) + " -- COMMAND"
+	}
+	return "durward init --template hub . or durward server add NAME -- COMMAND"
 }
 
 func (h *hubServer) makePolicy() *hubconfig.Policy {
