@@ -100,7 +100,7 @@ func (c *compiler) writeRules() {
 		case !ok:
 			continue
 		case !exists && !e.CreateIfMissing.Value:
-			c.problems.Add(e.Path.Where, "%s: %s does not exist; set createIfMissing: true to have it made", name, e.Path.Value)
+			c.problems.Add(e.Path.Where, "%s: %s does not exist; set createIfMissing: true to have it made", name, c.shown(e.Path))
 		case c.rootsKnown() && !c.inRoots(path):
 			c.problems.Add(e.Path.Where, "%s: %s lies in no allowed root", name, e.Path.Value)
 		}

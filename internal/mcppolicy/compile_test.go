@@ -17,15 +17,15 @@ const home = "version: 1\nallowedRoots: [~/code]\n"
 // Each row is a document with one mistake on the standard machine, and what is said.
 func TestMistakesOnThisMachine(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
-		{"version: 1\nallowedRoots: [/w, ~/none]", "p.yaml:2:20: allowedRoots[1]: ~/none does not exist"},
-		{"version: 1\nallowedRoots: [~/code/readme]", "p.yaml:2:16: allowedRoots[0]: ~/code/readme is not a directory"},
+		{"version: 1\nallowedRoots: [/w, ~/none]", "p.yaml:2:20: allowedRoots[1]: ~/none (/home/ann/none) does not exist"},
+		{"version: 1\nallowedRoots: [~/code/readme]", "p.yaml:2:16: allowedRoots[0]: ~/code/readme (/home/ann/code/readme) is not a directory"},
 		{"version: 1\nallowedRoots: [/]", "p.yaml:2:16: allowedRoots[0]: / is the whole file system; set allowRootFilesystem: true if that is meant"},
 		{"version: 1\nallowedRoots: ['C:\\x', '\\\\server\\share']", "p.yaml:2:15: allowedRoots: no entry is a path of this system"},
 
-		{home + "writeRules: [{path: ~/code/new}]", "p.yaml:3:21: writeRules[0].path: ~/code/new does not exist; set createIfMissing: true to have it made"},
+		{home + "writeRules: [{path: ~/code/new}]", "p.yaml:3:21: writeRules[0].path: ~/code/new (/home/ann/code/new) does not exist; set createIfMissing: true to have it made"},
 		{home + "writeRules: [{path: /w}]", "p.yaml:3:21: writeRules[0].path: /w lies in no allowed root"},
 		{home + "writeRules: [{path: ~/code-2, createIfMissing: true}]", "p.yaml:3:21: writeRules[0].path: ~/code-2 lies in no allowed root"},
-		{home + "writeRules: [{path: ~/code/new/../../x, createIfMissing: true}]", "p.yaml:3:21: writeRules[0].path: ~/code/new/../../x cannot be resolved: it holds .. behind what exists"},
+		{home + "writeRules: [{path: ~/code/new/../../x, createIfMissing: true}]", "p.yaml:3:21: writeRules[0].path: ~/code/new/../../x (/home/ann/code/new/../../x) cannot be resolved: it holds .. behind what exists"},
 		{home + "writeRules: [{path: 'C:/x', createIfMissing: true}]", "p.yaml:3:21: writeRules[0].path: C:/x is a path of another system"},
 
 		{home + "commands: [{id: a, exec: nosuch}]", "p.yaml:3:26: commands[0].exec: there is no program nosuch on PATH"},
@@ -38,8 +38,8 @@ func TestMistakesOnThisMachine(t *testing.T) {
 		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/scratch/tool}]", "p.yaml:4:26: commands[0].exec: /home/ann/code/scratch/tool lies where the write rule at p.yaml:3:14 lets files be written"},
 		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: planted}]", "p.yaml:4:26: commands[0].exec: planted leads to /home/ann/code/scratch/tool, which lies where the write rule at p.yaml:3:14 lets files be written"},
 		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/scratch/out}]", "p.yaml:4:26: commands[0].exec: /home/ann/code/scratch/out lies where the write rule at p.yaml:3:14 lets files be written"},
-		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/none}]", "p.yaml:3:54: commands[0].cwd: ~/none does not exist"},
-		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/code/readme}]", "p.yaml:3:54: commands[0].cwd: ~/code/readme is not a directory"},
+		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/none}]", "p.yaml:3:54: commands[0].cwd: ~/none (/home/ann/none) does not exist"},
+		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/code/readme}]", "p.yaml:3:54: commands[0].cwd: ~/code/readme (/home/ann/code/readme) is not a directory"},
 		{home + "commands: [{id: a, exec: git, sandbox: {filesystem: {read: [/none]}}}]", "p.yaml:3:61: /none does not exist; end it with ? if it may be missing"},
 		{home + "sandbox: {filesystem: {read: [/none]}}", "p.yaml:3:31: /none does not exist; end it with ? if it may be missing"},
 		{home + "commands: [{id: a, exec: git}, {id: b, exec: git}]\nsandbox: {filesystem: {read: [/none]}}", "p.yaml:4:31: /none does not exist; end it with ? if it may be missing"},
@@ -87,10 +87,10 @@ logging: {file: 'D:/x', level: loud}
 nonsense: 1
 `),
 		`p.yaml:2:16: allowedRoots[0] must be an absolute path, or begin with ~/, not "src"`,
-		"p.yaml:2:21: allowedRoots[1]: ~/none does not exist",
+		"p.yaml:2:21: allowedRoots[1]: ~/none (/home/ann/none) does not exist",
 		`p.yaml:5:11: writeRules[1].path must be an absolute path, or begin with ~/, not "rel"`,
 		"p.yaml:6:16: writeRules[1].recursive must be a boolean, not an integer",
-		"p.yaml:7:11: writeRules[2].path: ~/code/none does not exist; set createIfMissing: true to have it made",
+		"p.yaml:7:11: writeRules[2].path: ~/code/none (/home/ann/code/none) does not exist; set createIfMissing: true to have it made",
 		"p.yaml:8:5: writeRules[3].path is missing",
 		"p.yaml:10:19: commands[0].exec: /none does not exist",
 		"p.yaml:10:65: commands[0].args.patterns[0].value is no pattern of RE2: missing closing ): `(`",
@@ -108,7 +108,7 @@ nonsense: 1
 		`p.yaml:17:1: unknown field "nonsense"`,
 	)
 	wantProblems(t, load(standard().host(), "version: 1\nallowedRoots: [~/none, ~/code]\nwriteRules: [{path: /etc}, {path: rel}]\n"),
-		"p.yaml:2:16: allowedRoots[0]: ~/none does not exist",
+		"p.yaml:2:16: allowedRoots[0]: ~/none (/home/ann/none) does not exist",
 		"p.yaml:3:21: writeRules[0].path: /etc lies in no allowed root",
 		`p.yaml:3:35: writeRules[1].path must be an absolute path, or begin with ~/, not "rel"`,
 	)

@@ -39,6 +39,15 @@ func (c *compiler) expand(name string, t Text) (string, bool) {
 	return "", false
 }
 
+// shown gives a path as it was written, and what "~" in it stands for: that need not be $HOME.
+func (c *compiler) shown(t Text) string {
+	rest, home := strings.CutPrefix(t.Value, "~")
+	if !home {
+		return t.Value
+	}
+	return t.Value + " (" + strings.TrimSuffix(c.host.Home, "/") + rest + ")"
+}
+
 // resolve gives the physical path that t names, as far as it exists.
 func (c *compiler) resolve(name string, t Text) (path string, exists, ok bool) {
 	path, ok = c.expand(name, t)
@@ -47,7 +56,7 @@ func (c *compiler) resolve(name string, t Text) (path string, exists, ok bool) {
 	}
 	physical, exists, err := c.physical(path)
 	if err != nil {
-		c.problems.Add(t.Where, "%s: %s cannot be resolved: %s", name, t.Value, err)
+		c.problems.Add(t.Where, "%s: %s cannot be resolved: %s", name, c.shown(t), err)
 		return "", false, false
 	}
 	return physical, exists, true
@@ -60,11 +69,11 @@ func (c *compiler) directory(name string, t Text) (string, bool) {
 		return "", false
 	}
 	if !exists {
-		c.problems.Add(t.Where, "%s: %s does not exist", name, t.Value)
+		c.problems.Add(t.Where, "%s: %s does not exist", name, c.shown(t))
 		return "", false
 	}
 	if mode, err := c.host.Stat(path); err != nil || !mode.IsDir() {
-		c.problems.Add(t.Where, "%s: %s is not a directory", name, t.Value)
+		c.problems.Add(t.Where, "%s: %s is not a directory", name, c.shown(t))
 		return "", false
 	}
 	return path, true
