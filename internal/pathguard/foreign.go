@@ -3,10 +3,8 @@ package pathguard
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/fsroot"
@@ -22,6 +20,7 @@ import (
 //	file:a.txt, file://?a   refused, for programs do not agree which path that is
 //	~/a.txt                 refused, for the program may put a home there
 //	%2e%2e/a.txt            refused, and so is ..\a.txt: the program may decode it
+//	%2fetc, %252fetc        refused for the same reason; 100%, %41 and a%2fb stay inside
 //
 // The rule of the error is outsideSandbox, tilde, nulInPath, pathTooLong, fileUriHost,
 // fileUriForm, encodedTraversal or backslashTraversal. What the program opens later is not held: a link
@@ -33,14 +32,12 @@ func (g *Guard) JudgeForeign(ctx context.Context, path string) (string, error) {
 		e.Rule = string(e.Reason)
 		return "", e
 	}
-	plain, rule := plainPath(path)
+	readings, rule := g.readings(path)
 	if rule != "" {
 		return "", foreign(rule, path)
 	}
-	full := join(g.roots[0].path, plain)
 	inside, err := waited(ctx, op, func() (bool, error) {
-		// Not every program knows such URIs: to others one is a relative path.
-		return g.holdsForeign(full) && (plain == path || g.holdsForeign(join(g.roots[0].path, path))), nil
+		return !slices.ContainsFunc(readings, func(reading string) bool { return !g.holdsForeign(reading) }), nil
 	}, func(bool) {})
 	if err != nil {
 		return "", err
@@ -48,42 +45,13 @@ func (g *Guard) JudgeForeign(ctx context.Context, path string) (string, error) {
 	if !inside {
 		return "", foreign("outsideSandbox", path)
 	}
-	return filepath.Clean(full), nil
+	return filepath.Clean(join(g.roots[0].path, readings[0])), nil
 }
 
-// plainPath gives the path that is meant, or the rule that refuses how it is written.
-func plainPath(path string) (plain, rule string) {
-	switch {
-	case strings.HasPrefix(path, "~"):
-		return "", "tilde"
-	case len(path) >= 5 && strings.EqualFold(path[:5], "file:"):
-		u, err := url.Parse(path)
-		if err != nil || u.Host != "" && !strings.EqualFold(u.Host, "localhost") {
-			return "", "fileUriHost"
-		}
-		if !strings.HasPrefix(u.Path, "/") || strings.ContainsAny(path, "?#") {
-			return "", "fileUriForm"
-		}
-		path = u.Path
-	default:
-		if decoded, err := url.PathUnescape(path); err == nil && decoded != path && goesUp(decoded, "/") {
-			return "", "encodedTraversal"
-		}
-	}
-	if strings.Contains(path, `\`) && goesUp(path, `/\`) {
-		return "", "backslashTraversal"
-	}
-	return path, ""
-}
-
-// goesUp reports whether a component of a path is "..".
-func goesUp(path, separators string) bool {
-	return slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(separators, r) }), "..")
-}
-
-// holdsForeign reports whether both readings of an absolute path lie in the first root.
-func (g *Guard) holdsForeign(full string) bool {
+// holdsForeign reports whether a path lies in the first root, by its text and as the kernel goes.
+func (g *Guard) holdsForeign(path string) bool {
 	root := g.roots[0].path
+	full := join(root, path)
 	if !fsroot.Contains(root, filepath.Clean(full)) {
 		return false
 	}

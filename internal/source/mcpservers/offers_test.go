@@ -206,6 +206,8 @@ func TestBindRequests(t *testing.T) {
 		{"a:resources/read", `{"uri":"file:///etc/passwd"}`, false},
 		{"a:resources/read", `{"uri":"FILE:///etc/passwd"}`, false},
 		{"a:resources/read", `{"uri":"file://ROOT/out/x"}`, false},
+		{"a:resources/read", `{"uri":"file://ROOT/%252e%252e/x"}`, false},
+		{"a:resources/read", `{"uri":"memo://..%5c..%5cetc"}`, false},
 		{"a:resources/read", `{"uri":"memo://1"}`, true},
 		{"a:resources/read", `{"uri":"urn:isbn:1"}`, true},
 		{"a:resources/read", `{"uri":"/etc/passwd"}`, false},

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/pathguard"
 )
 
 // The bounds of the arguments of one call.
@@ -196,27 +195,10 @@ func (w *walk) uri(given string) error {
 	case len(given) <= maxPath:
 		_, err := w.judge.JudgeForeign(w.ctx, given)
 		return w.refused(given, err)
-	case goesUp(given): // nothing opens it as it is, but somebody may resolve the dots first
+	case pathguard.GoesUp(given): // nothing opens it as it is, but somebody may resolve the dots first
 		return w.refuse(durward.OutsideRoot, "outsideSandbox", given, durward.OutsideRoot.Summary())
 	}
 	return nil
-}
-
-// goesUp reports whether a component of a text is "..", however it is written.
-func goesUp(text string) bool {
-	for _, reading := range []string{text, decoded(text)} {
-		if slices.Contains(strings.FieldsFunc(reading, func(c rune) bool { return c == '/' || c == '\\' }), "..") {
-			return true
-		}
-	}
-	return false
-}
-
-func decoded(text string) string {
-	if says, err := url.PathUnescape(text); err == nil {
-		return says
-	}
-	return text
 }
 
 // trimmed gives a text as those read it who drop white space and control characters from URIs.
