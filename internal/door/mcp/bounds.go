@@ -12,10 +12,14 @@ const (
 	// refused: the loop does not wait.
 	maxTaken, leastTaken = 128 << 20, maxTaken / maxCalls
 	maxCalls             = 1024
-	// maxFiles bounds what the calls that read and write files may hold at once, and
-	// maxCommands what commands may have printed. Further calls wait.
+	// maxFiles bounds what the calls that read and write files may hold at once, as it will
+	// be answered, and maxCommands what commands may have printed. Further calls wait.
 	maxFiles, maxCommands = 64 << 20, 32 << 20
 	maxAtOnce             = 256
+	leastFile             = maxFiles / maxAtOnce
+	// mostInAnswer is how many bytes of an answer one of a file may take: a control
+	// character becomes \u0000.
+	mostInAnswer = 6
 	// maxAnswers bounds the answers to calls that the client has not taken. While there is
 	// no room, calls that are over keep their place, so that those behind them do not begin.
 	maxAnswers = 32 << 20
@@ -46,9 +50,16 @@ func (b *budgets) place(inv invocation) *part {
 	case inv.call.Tool == cmdRun:
 		return b.commands.ask(max(inv.surface.mayPrint(inv.call.CommandID), maxCommands/maxAtOnce))
 	case inv.call.Tool == fsWrite:
-		return b.files.ask(max(2*int64(len(inv.input)), maxFiles/maxAtOnce)) // the text, and its bytes
+		return b.files.ask(max(2*int64(len(inv.input)), leastFile)) // the text, and its bytes
 	}
-	return b.files.ask(max(inv.surface.mayRead(inv.input), maxFiles/maxAtOnce))
+	return b.files.ask(max(inv.surface.mayRead(inv.input)*mostInAnswer, leastFile))
+}
+
+// settle has a call that read a file weigh what it came to, and no longer what it might have.
+func (t task) settle(r durward.Result) {
+	if t.reply.call.inv.short() {
+		t.place.shrink(max(int64(len(r.Output)), leastFile))
+	}
 }
 
 // mayPrint is what a command may print, though never so much that fewer could run at once

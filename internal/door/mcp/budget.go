@@ -47,13 +47,11 @@ var there = func() chan struct{} {
 // try gives a part that is there at once, or nil.
 func (b *budget) try(bytes int64) *part {
 	p := b.ask(bytes)
-	select {
-	case <-p.given:
+	if p.isThere() {
 		return p
-	default:
-		p.free()
-		return nil
 	}
+	p.free()
+	return nil
 }
 
 // give serves those who wait; b.mu is held.
@@ -69,6 +67,31 @@ func (b *budget) give() {
 	}
 }
 
+// shrink gives back what is more than so many bytes of a part that is there.
+func (p *part) shrink(bytes int64) {
+	if p == nil {
+		return
+	}
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	if p.freed || !p.isThere() || p.bytes <= bytes {
+		return
+	}
+	p.of.used -= p.bytes - bytes
+	p.bytes = bytes
+	p.of.give()
+}
+
+// isThere reports whether nobody waits for the part any more.
+func (p *part) isThere() bool {
+	select {
+	case <-p.given:
+		return true
+	default:
+		return false
+	}
+}
+
 // free gives a part back, once.
 func (p *part) free() {
 	if p == nil {
@@ -80,10 +103,9 @@ func (p *part) free() {
 		return
 	}
 	p.freed = true
-	select {
-	case <-p.given:
+	if p.isThere() {
 		p.of.used -= p.bytes
-	default:
+	} else {
 		p.of.waiting = slices.DeleteFunc(p.of.waiting, func(other *part) bool { return other == p })
 	}
 	p.of.give()

@@ -2,19 +2,10 @@ package mcp
 
 import "testing"
 
-func (p *part) isGiven() bool {
-	select {
-	case <-p.given:
-		return true
-	default:
-		return false
-	}
-}
-
 func TestABudgetIsGivenOutInOrder(t *testing.T) {
 	b := &budget{most: 10}
 	first, second, third := b.ask(6), b.ask(5), b.ask(1)
-	if !first.isGiven() || second.isGiven() || third.isGiven() {
+	if !first.isThere() || second.isThere() || third.isThere() {
 		t.Fatal("the first fits, the second does not, and the third is behind it")
 	}
 	if b.try(1) != nil {
@@ -22,7 +13,7 @@ func TestABudgetIsGivenOutInOrder(t *testing.T) {
 	}
 	first.free()
 	first.free()
-	if !second.isGiven() || !third.isGiven() || b.used != 6 {
+	if !second.isThere() || !third.isThere() || b.used != 6 {
 		t.Errorf("both fit now: %d are used", b.used)
 	}
 	if fourth := b.try(4); fourth == nil || b.try(1) != nil {
@@ -34,15 +25,40 @@ func TestABudgetIsGivenOutInOrder(t *testing.T) {
 func TestAPartThatIsTooLarge(t *testing.T) {
 	b := &budget{most: 10}
 	small, large, next := b.ask(1), b.ask(1000), b.ask(1)
-	if large.isGiven() {
+	if large.isThere() {
 		t.Error("it is not alone")
 	}
 	small.free()
-	if !large.isGiven() || next.isGiven() {
+	if !large.isThere() || next.isThere() {
 		t.Error("it is to be alone")
 	}
 	large.free()
-	if !next.isGiven() || b.used != 1 {
+	if !next.isThere() || b.used != 1 {
+		t.Errorf("%d are used", b.used)
+	}
+}
+
+// What is not needed after all is given back at once, and counts once.
+func TestAPartThatShrinks(t *testing.T) {
+	b := &budget{most: 10}
+	first, second, third := b.ask(8), b.ask(6), b.ask(4)
+	second.shrink(1)
+	first.shrink(9)
+	if second.isThere() || b.used != 8 {
+		t.Fatalf("nothing was given back: %d are used", b.used)
+	}
+	first.shrink(4)
+	if !second.isThere() || third.isThere() || b.used != 10 {
+		t.Errorf("the second fits now: %d are used", b.used)
+	}
+	first.free()
+	first.shrink(1)
+	if !third.isThere() || b.used != 10 {
+		t.Errorf("the third fits now: %d are used", b.used)
+	}
+	second.free()
+	third.free()
+	if b.used != 0 {
 		t.Errorf("%d are used", b.used)
 	}
 }
@@ -52,7 +68,7 @@ func TestAPartThatIsNotWaitedFor(t *testing.T) {
 	b := &budget{most: 10}
 	first, second, third := b.ask(6), b.ask(10), b.ask(4)
 	second.free()
-	if second.isGiven() || !third.isGiven() || b.used != 10 {
+	if second.isThere() || !third.isThere() || b.used != 10 {
 		t.Errorf("%d are used", b.used)
 	}
 	third.free()

@@ -43,6 +43,7 @@ func (s *session) carryOut(t task, keep func(answer jsonrpc.Message) jsonrpc.Mes
 	if t.request.Kind == jsonrpc.Notification {
 		return jsonrpc.Message{}
 	}
+	t.settle(result)
 	turn := s.making.ask(1)
 	defer turn.free()
 	s.await(turn)

@@ -14,7 +14,7 @@
 // an answer.
 //
 // What a client can make a session hold is bounded: 128 MiB of requests, and as much again
-// for what was read from them, 16 MiB of files that are read, 32 MiB that commands printed,
+// for what was read from them, 64 MiB of files that are read or written, 32 MiB that commands printed,
 // 32 MiB of answers and as much in batches. One call that is larger than a bound is carried
 // out alone. Text of control characters takes six times its size in an answer, and for a
 // moment some copies of it.
