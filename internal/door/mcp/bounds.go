@@ -18,8 +18,10 @@ const (
 	maxAtOnce             = 256
 	leastFile             = maxFiles / maxAtOnce
 	// mostInAnswer is how many bytes of an answer one of a file may take: a control
-	// character becomes \u0000.
+	// character becomes \u0000. Few files are like that: so many calls begin at once all the
+	// same, each of which may come to more than it weighed before.
 	mostInAnswer = 6
+	leastReads   = 8
 	// maxAnswers bounds the answers to calls that the client has not taken. While there is
 	// no room, calls that are over keep their place, so that those behind them do not begin.
 	maxAnswers = 32 << 20
@@ -52,13 +54,14 @@ func (b *budgets) place(inv invocation) *part {
 	case inv.call.Tool == fsWrite:
 		return b.files.ask(max(2*int64(len(inv.input)), leastFile)) // the text, and its bytes
 	}
-	return b.files.ask(max(inv.surface.mayRead(inv.input)*mostInAnswer, leastFile))
+	bytes := inv.surface.mayRead(inv.input)
+	return b.files.ask(max(bytes, min(bytes*mostInAnswer, maxFiles/leastReads), leastFile))
 }
 
-// settle has a call that read a file weigh what it came to, and no longer what it might have.
+// settle has a call that read a file weigh what it came to.
 func (t task) settle(r durward.Result) {
 	if t.reply.call.inv.short() {
-		t.place.shrink(max(int64(len(r.Output)), leastFile))
+		t.place.weigh(max(int64(len(r.Output)), leastFile))
 	}
 }
 

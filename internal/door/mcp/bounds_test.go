@@ -120,10 +120,10 @@ func TestWhatRunsAtOnce(t *testing.T) {
 	}{
 		{"small commands", "cmd.run", `{"commandId":"small"}`, maxAtOnce},
 		{"large commands", "cmd.run", `{"commandId":"large"}`, 8},
-		{"whole files", "fs.read", `{"path":"a"}`, 2},
+		{"whole files", "fs.read", `{"path":"a"}`, leastReads},
 		{"ends of files", "fs.read", `{"path":"a","offset":4999000}`, maxAtOnce},
 		{"parts of files", "fs.read", `{"path":"a","length":1000000}`, 11},
-		{"lengths that are none", "fs.read", `{"path":"a","length":"x"}`, 2},
+		{"lengths that are none", "fs.read", `{"path":"a","length":"x"}`, leastReads},
 		{"what is written", "fs.write", `{"path":"a","data":"` + strings.Repeat("x", maxFiles/16) + `"}`, 7},
 	}
 	for _, tt := range tests {

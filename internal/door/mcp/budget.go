@@ -67,17 +67,18 @@ func (b *budget) give() {
 	}
 }
 
-// shrink gives back what is more than so many bytes of a part that is there.
-func (p *part) shrink(bytes int64) {
+// weigh has a part that is there weigh so many bytes from now on. What is more than all there is
+// has been taken already: others wait until it is freed.
+func (p *part) weigh(bytes int64) {
 	if p == nil {
 		return
 	}
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	if p.freed || !p.isThere() || p.bytes <= bytes {
+	if p.freed || !p.isThere() {
 		return
 	}
-	p.of.used -= p.bytes - bytes
+	p.of.used += bytes - p.bytes
 	p.bytes = bytes
 	p.of.give()
 }

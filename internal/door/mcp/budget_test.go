@@ -38,25 +38,28 @@ func TestAPartThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// What is not needed after all is given back at once, and counts once.
-func TestAPartThatShrinks(t *testing.T) {
+// A part weighs what it turned out to be, and counts once.
+func TestAPartThatIsWeighedAgain(t *testing.T) {
 	b := &budget{most: 10}
 	first, second, third := b.ask(8), b.ask(6), b.ask(4)
-	second.shrink(1)
-	first.shrink(9)
+	second.weigh(1)
 	if second.isThere() || b.used != 8 {
 		t.Fatalf("nothing was given back: %d are used", b.used)
 	}
-	first.shrink(4)
+	first.weigh(4)
 	if !second.isThere() || third.isThere() || b.used != 10 {
 		t.Errorf("the second fits now: %d are used", b.used)
 	}
+	second.weigh(20)
 	first.free()
-	first.shrink(1)
-	if !third.isThere() || b.used != 10 {
-		t.Errorf("the third fits now: %d are used", b.used)
+	first.weigh(1)
+	if third.isThere() || b.used != 20 {
+		t.Errorf("the third does not fit beside one that large: %d are used", b.used)
 	}
 	second.free()
+	if !third.isThere() || b.used != 4 {
+		t.Errorf("the third fits now: %d are used", b.used)
+	}
 	third.free()
 	if b.used != 0 {
 		t.Errorf("%d are used", b.used)
