@@ -16,8 +16,8 @@
 // What a client can make a session hold is bounded: 128 MiB of requests, and as much again
 // for what was read from them, 64 MiB of files that are read or written, 32 MiB that commands printed,
 // 32 MiB of answers and as much in batches. One call that is larger than a bound is carried
-// out alone. Text of control characters takes six times its size in an answer, and for a
-// moment some copies of it.
+// out alone. Text of control characters takes six times its size in an answer, which is
+// known when it was read: up to eight such reads at once may come to more than the bound.
 package mcp
 
 import (
