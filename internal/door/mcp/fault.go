@@ -177,10 +177,15 @@ var told = map[durward.Reason]bool{
 
 func messageOf(err error) string {
 	reason := durward.ReasonOf(err)
-	if e := durward.AsError(err); told[reason] && e != nil && e.Err != nil {
+	message := cmp.Or(reason.Summary(), durward.KindOf(err).String())
+	switch e := durward.AsError(err); {
+	case e == nil:
+	case told[reason] && e.Err != nil:
 		return e.Err.Error()
+	case reason == durward.NotUTF8 && e.Hint != "": // it says how else to ask
+		return message + "; " + e.Hint
 	}
-	return cmp.Or(reason.Summary(), durward.KindOf(err).String())
+	return message
 }
 
 // A fault is what a client is told of an error beside its integer. Message stands in it

@@ -24,12 +24,13 @@ type reading struct {
 	path     string // as the caller wrote it
 	window   window
 	encoding encoding
-	limit    int64 // of the output; negative means none
+	hint     string // how else to ask for what is no text; empty where there is no other way
+	limit    int64  // of the output; negative means none
 	report   durward.Report
 }
 
 func (e *Engine) prepareRead(ctx context.Context, spec Spec, c durward.Call, g durward.Grant) (core.Prepared, error) {
-	r := &reading{encoding: utf8Text, limit: g.Limits.WithDefaults().Output}
+	r := &reading{encoding: utf8Text, hint: `read it with the encoding "base64"`, limit: g.Limits.WithDefaults().Output}
 	offset, length := int64(0), int64(math.MaxInt64)
 	fields := []field{
 		{"path", true, text(&r.path)},
@@ -38,7 +39,7 @@ func (e *Engine) prepareRead(ctx context.Context, spec Spec, c durward.Call, g d
 		{"encoding", false, r.encoding.take},
 	}
 	if spec.Whole {
-		fields = fields[:1]
+		fields, r.hint = fields[:1], ""
 	}
 	if err := decode(opRead, c.Input, fields); err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (r *reading) result(content []byte) (durward.Result, error) {
 		}
 		if !utf8.Valid(content) {
 			return durward.Result{}, &durward.Error{
-				Reason: durward.NotUTF8, Op: opRead, Path: r.path, Hint: `read it with the encoding "base64"`,
+				Reason: durward.NotUTF8, Op: opRead, Path: r.path, Hint: r.hint,
 				Err: fmt.Errorf("%q: %s", r.path, durward.NotUTF8.Summary()),
 			}
 		}
