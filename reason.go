@@ -72,6 +72,7 @@ const (
 	AuditBroken      Reason = "audit_broken"
 	RecordNotFound   Reason = "record_not_found"
 	AuditNotFound    Reason = "audit_not_found"
+	AuditUnreadable  Reason = "audit_unreadable"
 )
 
 // Files.
@@ -282,6 +283,7 @@ var reasonTable = []reasonRow{
 	{AuditBroken, Unavailable, "DWD-AUDIT-002", "the audit log does not prove itself"},
 	{RecordNotFound, NotFound, "DWD-AUDIT-003", "no such audit record"},
 	{AuditNotFound, NotFound, "DWD-AUDIT-004", "no such audit log"},
+	{AuditUnreadable, Unavailable, "DWD-AUDIT-005", "the audit log could not be read"},
 
 	{EmptyPath, Invalid, "DWD-FS-001", "the path is empty"},
 	{NULInPath, Invalid, "DWD-FS-002", "the path holds a NUL byte"},

@@ -30,9 +30,18 @@ func unavailable(op string, err error) error {
 // notFound is the error of a reader whose log could not be found.
 func notFound(op string, err error) error {
 	if missing(err) {
-		return &durward.Error{Reason: durward.AuditNotFound, Op: op, Err: err}
+		return &durward.Error{Reason: durward.AuditNotFound, Op: op, Hint: "name a log that exists; durward audit verify lists those there are", Err: err}
 	}
-	return unavailable(op, err)
+	return unread(op, err)
+}
+
+// unread is the error of a reader whose log is there.
+func unread(op string, err error) error {
+	failed := &durward.Error{Reason: durward.AuditUnreadable, Op: op, Err: err}
+	if errors.Is(err, fs.ErrPermission) {
+		failed.Hint = "read it as the user that it belongs to"
+	}
+	return failed
 }
 
 // unreadable is the problem of a log that cannot be read.

@@ -58,7 +58,8 @@ func (f Filter) contained(raw []byte) bool {
 // Records gives the records of all chains of the audit folder dir in the order of
 // their time; those of one chain stay in its order. Processes may write meanwhile.
 //
-// A folder or file that does not exist ends it with reason AuditNotFound.
+// A folder or file that does not exist ends it with reason AuditNotFound, one that cannot
+// be read with AuditUnreadable.
 //
 // A line that is no record, and a file that cannot be read as a log, comes as a
 // [*Problem] and the sequence goes on; any other error ends it. However long the log, a few lines of each chain are in memory.
@@ -185,7 +186,7 @@ func (f *follower) drain(ctx context.Context, filter Filter, yield func(Entry, e
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			yield(Entry{}, unavailable("audit.read", err))
+			yield(Entry{}, unread("audit.read", err))
 			return false
 		}
 	}

@@ -107,7 +107,7 @@ func (f *follower) follow(ctx context.Context, o TailOptions, yield func(Entry, 
 		case <-ticker.C:
 		}
 		if err := f.look(); err != nil {
-			yield(Entry{}, unavailable("audit.read", err))
+			yield(Entry{}, unread("audit.read", err))
 			return
 		}
 		if !f.drain(ctx, o.Filter, yield) {

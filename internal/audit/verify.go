@@ -58,7 +58,7 @@ type Chain struct {
 // When something does not prove itself, the error has reason AuditBroken and names the
 // first bad record of the first bad chain; Problems names that of each, and what is
 // wrong with dir and its heads last. A dir or file that does not exist has reason
-// AuditNotFound. The log is not touched. An empty dir stands for no folder.
+// AuditNotFound, one that cannot be read AuditUnreadable. The log is not touched. An empty dir stands for no folder.
 func Verify(ctx context.Context, dir string, files ...string) (Summary, error) {
 	var s Summary
 	f, err := find(dir, files)
@@ -68,7 +68,7 @@ func Verify(ctx context.Context, dir string, files ...string) (Summary, error) {
 	for _, active := range slices.Sorted(maps.Keys(f.chains)) {
 		c, err := f.verifyChain(ctx, active)
 		if err := ctx.Err(); err != nil {
-			return s, unavailable("audit.verify", err)
+			return s, unread("audit.verify", err)
 		}
 		if problem := (*Problem)(nil); errors.As(err, &problem) {
 			s.Problems = append(s.Problems, *problem)

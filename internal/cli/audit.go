@@ -377,13 +377,23 @@ func (p *program) verified(dir string, summary audit.Summary, err error) error {
 	for _, bad := range summary.Problems {
 		p.tellOf(&bad)
 	}
-	if tableErr := p.printChains(summary.Chains); tableErr != nil {
-		return tableErr
+	if len(summary.Chains) > 0 {
+		if tableErr := p.printChains(summary.Chains); tableErr != nil {
+			return tableErr
+		}
 	}
 	for _, c := range summary.Chains {
 		if c.Headless && err == nil {
 			p.note("no file heads beside %s holds its end: a tail that was cut off, or a changed last record, would not show", safetext.Line(c.File))
 		}
+	}
+	return asEvidence(err)
+}
+
+// asEvidence adds what can be done about a log that does not prove itself.
+func asEvidence(err error) error {
+	if durward.ReasonOf(err) != durward.AuditBroken {
+		return err
 	}
 	return withHint(err, "restore the log from a copy, or move the file away and keep it as evidence")
 }
@@ -393,7 +403,7 @@ func (p *program) verifyJSON(summary audit.Summary, err error) error {
 	if err == nil {
 		return p.print(data)
 	}
-	p.printFailure(failureOf(err, ""), data)
+	p.printFailure(failureOf(asEvidence(err), ""), data)
 	return exitStatus(statusOf(err))
 }
 
