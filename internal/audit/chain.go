@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The kinds of the events that hold a chain together.
+// The kinds of events. Those of "audit." hold a chain together.
 const (
 	// EventSegment is the first record of every segment but the first. Path names the
 	// file of the segment before and SHA256 its last line.
@@ -22,7 +22,27 @@ const (
 	// EventTorn follows a line that was never finished because its writer died. Prev
 	// and Bytes describe that line, SHA256 is the record before it.
 	EventTorn = "audit.torn"
+	// EventRefused says that a command was kept from a host.
+	EventRefused = "network.refused"
+	// EventExplained says that a call was not made, but asked about.
+	EventExplained = "policy.explain"
+	// EventReload says that another policy was to take the place of one.
+	EventReload = "policy.reload"
+	// EventApply comes before changes to a copy are applied, EventApplied or EventFailed
+	// after that, and EventDropped where they are not to be.
+	EventApply   = "changes.apply"
+	EventApplied = "changes.applied"
+	EventFailed  = "changes.failed"
+	EventDropped = "changes.dropped"
 )
+
+// EventKinds lists all kinds of events.
+func EventKinds() []string {
+	return []string{
+		EventSegment, EventPrune, EventTorn, EventRefused, EventExplained, EventReload,
+		EventApply, EventApplied, EventFailed, EventDropped,
+	}
+}
 
 var (
 	errHeld    = errors.New("another process writes this log")

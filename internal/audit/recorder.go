@@ -61,7 +61,7 @@ func (l *Log) Outcome(c durward.Call, d durward.Decision, result durward.Result,
 // of its call.
 func (l *Log) Refused(c durward.Call, d durward.Decision, to durward.Contact) error {
 	r := l.describe(Event, c, d)
-	r.Cause, r.Decision, r.Rule, r.Where = "network.refused", "deny", to.Rule, ""
+	r.Cause, r.Decision, r.Rule, r.Where = EventRefused, "deny", to.Rule, ""
 	r.Args, r.Limits = nil, nil
 	r.Host, r.Port, r.Times = cut(to.Host), int64(to.Port), int64(to.Times)
 	return l.write(r, 0)
@@ -70,11 +70,11 @@ func (l *Log) Refused(c durward.Call, d durward.Decision, to durward.Contact) er
 // Explained records that a call was not made, but asked about.
 func (l *Log) Explained(c durward.Call, d durward.Decision) error {
 	r := l.describe(Event, c, d)
-	r.Cause = "policy.explain"
+	r.Cause = EventExplained
 	return l.write(r, 0)
 }
 
-// Event records what is not a call, such as "policy.reload". It fills the place, the
+// Event records what is not a call, such as [EventReload]. It fills the place, the
 // time, the phase and the cause of r; what r says is cut like that of calls.
 func (l *Log) Event(kind string, r Record) error {
 	r.Phase, r.Cause, r.Where = Event, cut(kind), cut(r.Where)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,12 @@ import (
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
+	"github.com/durward/durward/internal/door/execserver"
+	"github.com/durward/durward/internal/door/gateway"
+	"github.com/durward/durward/internal/door/hub"
+	"github.com/durward/durward/internal/door/mcp"
+	"github.com/durward/durward/internal/door/site"
+	"github.com/durward/durward/internal/errorpage"
 	"github.com/durward/durward/internal/safetext"
 )
 
@@ -41,45 +48,56 @@ func (q *query) flags(f *pflag.FlagSet) {
 	f.StringVar(&q.until, "until", "", "before this `TIME`")
 	f.StringVar(&q.phase, "phase", "", "intent, outcome, deny or event")
 	f.StringVar(&q.tool, "tool", "", "calls of this `TOOL`")
-	f.StringVar(&q.filter.Door, "door", "", "calls through this `DOOR`")
+	f.StringVar(&q.filter.Door, "door", "", "calls through this `DOOR`: exec, site, gateway, hub, mcp, exec-server or doctor")
 	f.StringVar(&q.filter.Caller, "caller", "", "calls by this `CALLER`")
 	f.StringVar(&q.filter.Decision, "decision", "", "allow or deny")
 	f.StringVar(&q.code, "code", "", "this `CODE`: a word or DWD-…")
-	f.StringVar(&q.filter.Cause, "cause", "", "this `END`: ok, tool_error, timeout, cancelled, unknown")
+	f.StringVar(&q.filter.Cause, "cause", "", "how the call ended, `WORD`: ok, tool_error, timeout, cancelled or unknown; or the kind of an event")
 	f.StringVar(&q.id, "id", "", "the call with this request `ID`")
 	f.StringArrayVar(&q.filter.Files, "file", nil, "read this log `FILE`, too")
 }
 
 // choice gives the filter, or refuses a value that could match nothing.
-func (q *query) choice(now time.Time) (audit.Filter, error) {
-	f := q.filter
-	f.Phase, f.Tool, f.ReqID, f.Code = audit.Phase(q.phase), durward.ToolID(q.tool), durward.CallID(q.id), reasonNamed(q.code)
-	for _, row := range []struct {
-		flag, value string
-		known       []string
-	}{
-		{"--phase", q.phase, []string{"intent", "outcome", "deny", "event"}},
-		{"--decision", f.Decision, []string{"allow", "deny"}},
-	} {
-		if row.value != "" && !strings.Contains(" "+strings.Join(row.known, " ")+" ", " "+row.value+" ") {
-			return f, usageError("use "+strings.Join(row.known, ", "), "%s has no value %q", row.flag, row.value)
-		}
+func (q *query) choice(now time.Time) (f audit.Filter, err error) {
+	f = q.filter
+	f.Phase, f.Tool, f.ReqID = audit.Phase(q.phase), durward.ToolID(q.tool), durward.CallID(q.id)
+	if err = q.refuseUnknown(); err != nil {
+		return f, err
 	}
-	var err error
+	if f.Code, err = reasonNamed(q.code); err != nil {
+		return f, err
+	}
 	if f.Since, err = moment("--since", q.since, now); err == nil {
 		f.Until, err = moment("--until", q.until, now)
 	}
 	return f, err
 }
 
-// reasonNamed takes the code of a reason for its word.
-func reasonNamed(text string) durward.Reason {
-	for _, r := range durward.Reasons() {
-		if r.Code() == text {
-			return r
+// refuseUnknown refuses the values that no record has.
+func (q *query) refuseUnknown() error {
+	for _, row := range []struct {
+		flag, value string
+		known       []string
+	}{
+		{"--phase", q.phase, []string{"intent", "outcome", "deny", "event"}},
+		{"--decision", q.filter.Decision, []string{"allow", "deny"}},
+		{"--door", q.filter.Door, []string{"exec", "doctor", site.Name, gateway.Name, hub.Name, mcp.Name, execserver.Name}},
+		{"--cause", q.filter.Cause, append([]string{"ok", "tool_error", "denied", "timeout", "cancelled", "unknown"}, audit.EventKinds()...)},
+	} {
+		if row.value != "" && !slices.Contains(row.known, row.value) {
+			return usageError("use "+strings.Join(row.known, ", "), "%s cannot be %q", row.flag, row.value)
 		}
 	}
-	return durward.Reason(text)
+	return nil
+}
+
+// reasonNamed finds a reason by its code or its word.
+func reasonNamed(text string) (durward.Reason, error) {
+	reason, known := errorpage.Find(text)
+	if text != "" && !known {
+		return "", usageError(mainName+" help "+errorsTopic+" lists all codes and words", "--code cannot be %q", text)
+	}
+	return reason, nil
 }
 
 func moment(flag, text string, now time.Time) (time.Time, error) {

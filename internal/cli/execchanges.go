@@ -52,7 +52,7 @@ func (x *execution) settle(ctx context.Context, h *house, result durward.Result)
 	}
 	if !agreed {
 		x.tellChanges("%s dropped", changesAre(len(x.changes)))
-		return false, errors.Join(err, h.recordChanges("changes.dropped", x.changes))
+		return false, errors.Join(err, h.recordChanges(audit.EventDropped, x.changes))
 	}
 	applied, err = x.applyChanges(ctx, h, result.Changes)
 	switch {
@@ -69,13 +69,13 @@ func (x *execution) settle(ctx context.Context, h *house, result durward.Result)
 func (x *execution) applyChanges(ctx context.Context, h *house, c durward.Changes) (applied bool, err error) {
 	x.whole.Lock()
 	defer x.whole.Unlock()
-	if err := h.recordChanges("changes.apply", x.changes); err != nil {
+	if err := h.recordChanges(audit.EventApply, x.changes); err != nil {
 		return false, err // nothing is done unrecorded
 	}
 	if err := c.Apply(ctx); err != nil {
-		return false, errors.Join(err, h.recordChanges("changes.failed", x.changes))
+		return false, errors.Join(err, h.recordChanges(audit.EventFailed, x.changes))
 	}
-	return true, h.recordChanges("changes.applied", x.changes)
+	return true, h.recordChanges(audit.EventApplied, x.changes)
 }
 
 // tellChanges is a note for a person; a script reads it in the result.
@@ -170,7 +170,7 @@ func (x *execution) dropStreamed(h *house, result durward.Result) error {
 		return result.Discard()
 	}
 	x.note("%s dropped: leave out --stream to have them shown, and applied", changesAre(len(list)))
-	return errors.Join(h.recordChanges("changes.dropped", list), result.Discard())
+	return errors.Join(h.recordChanges(audit.EventDropped, list), result.Discard())
 }
 
 // recordChanges puts on record what becomes of changes: how many there are, how large their

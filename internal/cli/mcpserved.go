@@ -129,7 +129,7 @@ func (s *served) reload() {
 		s.stay(former, err)
 		return
 	}
-	if err := s.record("policy.reload", audit.Record{PolicyHash: policy.Hash, FormerPolicyHash: former.Hash}); err != nil {
+	if err := s.record(audit.EventReload, audit.Record{PolicyHash: policy.Hash, FormerPolicyHash: former.Hash}); err != nil {
 		s.logger.Error("the policy stays, for its change cannot be recorded", "error", err)
 		s.retire(next)
 		return
@@ -169,7 +169,7 @@ func (s *served) stay(policy *mcppolicy.Policy, why error) {
 		s.logger.Error("the policy stays as it was", "mistake", safetext.Line(line))
 	}
 	refused := audit.Record{PolicyHash: policy.Hash, Decision: "deny", Code: durward.ReasonOf(why)}
-	if err := s.record("policy.reload", refused); err != nil {
+	if err := s.record(audit.EventReload, refused); err != nil {
 		s.logger.Error("the refusal of a policy cannot be recorded", "error", err)
 	}
 }
