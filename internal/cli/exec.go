@@ -182,6 +182,16 @@ func (x *execution) checkFlags() error {
 		return usageError("write the path or address into "+x.policyFile,
 			"--read, --write and --allow-net change the built-in policy; beside a policy file a flag could only widen it")
 	}
+	return checkAllowNet(x.allowNet)
+}
+
+// checkAllowNet refuses what names no host with its port.
+func checkAllowNet(entries []string) error {
+	for _, entry := range entries {
+		if err := policy.CheckEndpoint(entry); err != nil {
+			return usageError("write HOST:PORT, as in --allow-net example.com:443", "--allow-net: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -338,7 +348,20 @@ func (x *execution) builtIn(root string, level durward.Level) (*policy.Policy, e
 		}
 	}
 	p, err := policy.Default(x.host(root), flags)
-	return p, x.blameHome(err)
+	return p, badFlags(x.blameHome(err))
+}
+
+// badFlags says of mistakes in a policy that flags describe that they stand on the command line.
+func badFlags(err error) error {
+	problems := config.ProblemsOf(err)
+	if len(problems) == 0 {
+		return err
+	}
+	fix := mainName + " exec --help lists the flags"
+	if from := problems[0].Where.File; from == "--read" || from == "--write" {
+		fix = "name a file or a folder that exists"
+	}
+	return usageError(fix, "%s", strings.Join(details(err), "; "))
 }
 
 // sayWhatIsWeak tells, before any output of a command that runs, what the built-in

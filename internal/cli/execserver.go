@@ -149,6 +149,9 @@ func (x *execServing) options() (o execserver.Options, err error) {
 	if err := x.checkNumbers(); err != nil {
 		return o, err
 	}
+	if err := checkAllowNet(x.allowNet); err != nil {
+		return o, err
+	}
 	if o.Auth, err = execserver.NewAuth(x.auth); err != nil {
 		return o, err
 	}

@@ -271,6 +271,9 @@ func (x *serving) sandbox(c *site.Config) (err error) {
 	if len(x.allowNet) > 0 && !c.Sandbox.IsBuiltIn() {
 		return usageError("write the address into [sandbox.network] of "+x.file, "--allow-net changes the built-in policy, and %s has one of its own", x.file)
 	}
+	if err := checkAllowNet(x.allowNet); err != nil {
+		return err
+	}
 	c.AllowNet = x.allowNet
 	c.SandboxLevel, err = levelNamed("--sandbox-level", x.level)
 	return err

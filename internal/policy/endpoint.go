@@ -9,6 +9,12 @@ import (
 	"github.com/durward/durward/internal/netguard"
 )
 
+// CheckEndpoint refuses what no entry of an allowlist can be.
+func CheckEndpoint(text string) error {
+	_, err := canonicalEndpoint(text)
+	return err
+}
+
 // canonicalEndpoint checks an entry of an allowlist and gives its canonical form, the
 // one that is matched against when the command connects.
 func canonicalEndpoint(text string) (string, error) {
