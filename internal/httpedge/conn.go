@@ -17,6 +17,8 @@ type listener struct {
 	net.Listener
 	options Options
 	slots   chan struct{}
+	rests   atomic.Uint64 // how often a connection came to rest
+	rested  chan struct{} // has an element when one did
 	closed  chan struct{}
 	close   func() error
 
@@ -28,29 +30,28 @@ func newListener(l net.Listener, o Options) *listener {
 	closed := make(chan struct{})
 	return &listener{
 		Listener: l, options: o, closed: closed,
-		slots: make(chan struct{}, o.Connections),
+		slots: make(chan struct{}, o.Connections), rested: make(chan struct{}, 1),
 		close: sync.OnceValue(func() error { close(closed); return l.Close() }),
 		open:  make(map[*conn]struct{}),
 	}
 }
 
-// Accept waits for a free slot first, and so leaves the rest to the kernel's queue.
+// Accept holds one connection back while there is no room for it, and leaves the rest to the
+// kernel's queue.
 func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
 	nc, err := l.Listener.Accept()
 	if err != nil {
-		<-l.slots
 		return nil, err
 	}
-	c := &conn{Conn: nc, timeout: l.options.WriteTimeout}
+	if !l.makeRoom() {
+		return nil, errors.Join(net.ErrClosed, nc.Close())
+	}
+	c := &conn{Conn: nc, listener: l, timeout: l.options.WriteTimeout}
 	c.release = sync.OnceFunc(func() { l.forget(c) })
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.open[c] = struct{}{}
+	l.mu.Unlock()
+	c.lieDown()
 	return c, nil
 }
 
@@ -88,12 +89,13 @@ const (
 // A conn is one connection from a client. What net/http does with it passes through.
 type conn struct {
 	net.Conn
-	timeout time.Duration // of one piece written
-	release func()        // frees the slot, once
-	linger  atomic.Bool
-	reset   atomic.Bool // a read failed because the peer is gone
-	eof     atomic.Bool // the peer ended its side
-	watch   watch       // of its request
+	listener *listener
+	timeout  time.Duration // of one piece written
+	release  func()        // frees the slot, once
+	linger   atomic.Bool
+	reset    atomic.Bool // a read failed because the peer is gone
+	eof      atomic.Bool // the peer ended its side
+	watch    watch       // of its request
 
 	mu       sync.Mutex
 	explicit bool // guarded by mu: someone else set a write deadline
@@ -101,6 +103,7 @@ type conn struct {
 	extended time.Time
 	quiet    bool  // guarded by mu: no interim response may be written
 	probes   probe // guarded by mu
+	rest     rest  // guarded by mu
 }
 
 // Read notes how the peer ended, for systems where that cannot be asked.

@@ -451,21 +451,49 @@ func TestBodyOfAnIncautiousDoorIsCapped(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreLimited(t *testing.T) {
-	d := &door{}
-	s := start(t, d, siteRules, httpedge.Options{Connections: 1})
-	get := func(path string) string { return "GET " + path + " HTTP/1.1\nHost: ADDR\n\n" }
-	first := s.send(get("/1"))
-	r := bufio.NewReader(first)
-	s.read(r, "GET")
-	waiting := s.send(get("/3"))
-	s.write(first, get("/2"))
-	s.read(r, "GET")
-	first.Close()
-	s.read(bufio.NewReader(waiting), "GET")
-	if got := strings.Join(d.runs(), ", "); got != "GET /1, GET /2, GET /3" {
-		t.Errorf("order is %s", got)
+// What was longest without a request makes room for another connection.
+func TestConnectionsAtRestMakeRoom(t *testing.T) {
+	s := start(t, &door{}, siteRules, httpedge.Options{Connections: 2})
+	oldest, kept := s.dial(), s.dial()
+	const request = "GET / HTTP/1.1\nHost: ADDR\n\n"
+	s.read(bufio.NewReader(s.send(request)), "GET")
+	if n, err := oldest.Read(make([]byte, 1)); n > 0 || err != io.EOF {
+		t.Errorf("the oldest reads %d bytes, %v", n, err)
 	}
+	s.write(kept, request)
+	s.read(bufio.NewReader(kept), "GET")
+}
+
+// While all connections have requests that are answered others wait, and the first that has none
+// any more makes room.
+func TestConnectionsAreLimited(t *testing.T) {
+	began, end := make(chan string), map[string]chan struct{}{}
+	for _, path := range []string{"/1", "/2", "/3"} {
+		end[path] = make(chan struct{})
+	}
+	s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		began <- r.URL.Path
+		<-end[r.URL.Path]
+	}), httpedge.Rules{}, httpedge.Options{Connections: 2})
+	get := func(path string) *net.TCPConn { return s.send("GET " + path + " HTTP/1.1\nHost: ADDR\n\n") }
+	next := func(want string) {
+		t.Helper()
+		if path := <-began; path != want {
+			t.Errorf("%s is next, not %s", path, want)
+		}
+	}
+	first := get("/1")
+	next("/1")
+	second := get("/2")
+	next("/2")
+	third := get("/3")
+	close(end["/1"])
+	s.only(first, "GET")
+	next("/3")
+	close(end["/2"])
+	close(end["/3"])
+	s.read(bufio.NewReader(second), "GET")
+	s.read(bufio.NewReader(third), "GET")
 }
 
 // A client that does not read holds its handler for the write time-out only.

@@ -30,8 +30,8 @@ type Options struct {
 	// BodyBytes bounds the body of every request, however a door reads it. Zero means
 	// 1 MiB.
 	BodyBytes int64
-	// Connections is how many may be open at once; others wait to be accepted. Zero
-	// means 1024.
+	// Connections is how many may be open at once. One more has the one end that was
+	// longest without a request, or waits until there is one. Zero means 1024.
 	Connections int
 	// Grace is how long running requests may go on once the server is to end. Zero
 	// means 10 s.
@@ -130,6 +130,11 @@ func New(h http.Handler, o Options) *Server {
 		ErrorLog:                     slog.NewLogLogger(o.Logger.Handler(), slog.LevelInfo),
 		BaseContext: func(l net.Listener) context.Context {
 			return context.WithValue(context.Background(), boundKey{}, l.Addr())
+		},
+		ConnState: func(nc net.Conn, state http.ConnState) {
+			if c, ok := nc.(*conn); ok && state == http.StateIdle { // its answer is on its way
+				c.lieDown()
+			}
 		},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c)
@@ -236,6 +241,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		refuse(w, r, s.options.WriteError, &durward.Error{Reason: durward.Defect, Op: op})
 		return
+	}
+	if !c.wake() {
+		panic(http.ErrAbortHandler)
 	}
 	ctx, done := c.follow(r, s.ended)
 	defer done()
