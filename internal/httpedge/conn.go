@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/durward/durward"
 )
 
 // A listener hands out at most so many connections at a time, and can close them all,
@@ -101,9 +103,10 @@ type conn struct {
 	explicit bool // guarded by mu: someone else set a write deadline
 	// extended, guarded by mu, is when we last set one; for a moment it will do.
 	extended time.Time
-	quiet    bool  // guarded by mu: no interim response may be written
-	probes   probe // guarded by mu
-	rest     rest  // guarded by mu
+	quiet    bool           // guarded by mu: no interim response may be written
+	probes   probe          // guarded by mu
+	rest     rest           // guarded by mu
+	caller   durward.Caller // guarded by mu: of the last request
 }
 
 // Read notes how the peer ended, for systems where that cannot be asked.

@@ -32,7 +32,7 @@ type Rules struct {
 	// Authenticate says who the caller is, or refuses. Nil serves anonymous callers.
 	Authenticate func(*http.Request) (durward.Caller, error)
 	// Open lists the paths, compared with the bytes of the request target before any
-	// "?", that need no credential.
+	// "?", that need no credential, and are answered whatever else their caller asks.
 	Open []string
 	// WriteError answers what is refused. Nil means [WriteError].
 	WriteError ErrorWriter
@@ -67,7 +67,8 @@ func badRule(why string) error {
 
 // Wrap puts the guard in front of next, which then runs only for requests that pass.
 // Each answer carries X-Content-Type-Options: nosniff, and Cache-Control: no-store
-// unless next sets it otherwise. A refusal ends the connection.
+// unless next sets it otherwise. A refusal ends the connection. Of the connections of a
+// [Server] one caller's requests can have all but one in 64.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -125,16 +126,21 @@ func (g *Guard) checkSite(r *http.Request) error {
 }
 
 func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (durward.Caller, error) {
-	anonymous := durward.Caller{Name: "anonymous", Method: "none"}
+	caller := durward.Caller{Name: "anonymous", Method: "none"}
 	target, _, _ := strings.Cut(r.RequestURI, "?")
-	if g.rules.Authenticate == nil || slices.Contains(g.rules.Open, target) {
-		return anonymous, nil
+	if slices.Contains(g.rules.Open, target) {
+		return caller, nil
 	}
-	caller, err := g.rules.Authenticate(r)
-	if Status(err) == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+	if g.rules.Authenticate != nil {
+		var err error
+		if caller, err = g.rules.Authenticate(r); err != nil {
+			if Status(err) == http.StatusUnauthorized {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+			}
+			return caller, err
+		}
 	}
-	return caller, err
+	return caller, claim(r, caller)
 }
 
 // NeedMethod refuses a request whose method is not among methods, and then sets the

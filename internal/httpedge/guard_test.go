@@ -351,3 +351,48 @@ func TestAnyHost(t *testing.T) {
 		}
 	}
 }
+
+// A caller whose requests hold all the connections that it may have is refused further ones;
+// everybody else is answered.
+func TestCallersLeaveConnectionsToOthers(t *testing.T) {
+	greedy := httpedge.Token{Name: "greedy", SHA256: sha256.Sum256([]byte("greedy"))}
+	other := httpedge.Token{Name: "other", SHA256: sha256.Sum256([]byte("other"))}
+	tokens := httpedge.Tokens{greedy, other}
+	for name, authenticate := range map[string]func(*http.Request) (durward.Caller, error){"tokens": tokens.Authenticate, "nobody is asked": nil} {
+		t.Run(name, func(t *testing.T) {
+			began, end := make(chan struct{}), make(chan struct{})
+			h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/hold" {
+					began <- struct{}{}
+					<-end
+				}
+			})
+			const most = 128
+			s := start(t, h, httpedge.Rules{Authenticate: authenticate, Open: []string{"/health"}}, httpedge.Options{Connections: most})
+			ask := func(path, token string) net.Conn {
+				return s.send("GET " + path + " HTTP/1.1\nHost: ADDR\nAuthorization: Bearer " + token + "\n\n")
+			}
+			var held []net.Conn
+			for range most - 2 {
+				held = append(held, ask("/hold", "greedy"))
+				<-began
+			}
+			want := map[[2]string]int{{"/", "greedy"}: 503, {"/health", ""}: 200}
+			if want[[2]string{"/", "other"}] = 503; authenticate != nil {
+				want[[2]string{"/", "other"}] = 200
+			}
+			for of, status := range want {
+				if a := s.read(bufio.NewReader(ask(of[0], of[1])), "GET"); a.StatusCode != status {
+					t.Errorf("%s for %q: got %d %s, want %d", of[0], of[1], a.StatusCode, a.body, status)
+				}
+			}
+			close(end)
+			for _, c := range held {
+				s.read(bufio.NewReader(c), "GET")
+			}
+			if a := s.read(bufio.NewReader(ask("/", "greedy")), "GET"); a.StatusCode != 200 {
+				t.Errorf("afterwards: got %d", a.StatusCode)
+			}
+		})
+	}
+}
