@@ -31,7 +31,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, text []byte) 
 		refuse(w, http.StatusBadRequest, jsonrpc.Message{}, badRequest("a batch is not accepted in "+version))
 		return
 	}
-	out := newStream(false)
+	out := newStream(0)
 	all := s.startBatch(list, "http", one, out, func(answers []jsonrpc.Message) {
 		for _, answer := range answers {
 			out.put(answer, mustArrive)

@@ -57,7 +57,7 @@ func (s *Server) postInSession(w http.ResponseWriter, r *http.Request, m jsonrpc
 		return
 	}
 	defer leave()
-	q := s.requestIn(one, m, meta, newStream(true))
+	q := s.requestIn(one, m, meta, newStream(maxKept))
 	q.Header = r.Header
 	if q.Trace.IsZero() {
 		q.Trace = httpedge.TraceOf(r)

@@ -19,7 +19,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m jsonrpc.Me
 	}
 	q := &Request{
 		Method: m.Method, Params: m.Params, ID: m.ID.String(), Modern: true, Version: meta.Version, Client: meta.Client,
-		Caller: httpedge.CallerOf(r.Context()), Trace: meta.Trace, Header: r.Header, message: m, meta: meta, out: newStream(false),
+		Caller: httpedge.CallerOf(r.Context()), Trace: meta.Trace, Header: r.Header, message: m, meta: meta, out: newStream(0),
 	}
 	if q.Trace.IsZero() {
 		q.Trace = httpedge.TraceOf(r)

@@ -38,7 +38,7 @@ type session struct {
 
 func newSession(id string, caller durward.Caller) *session {
 	s := &session{
-		id: id, caller: caller, general: newStream(false), level: mcpspec.Silent, used: time.Now(),
+		id: id, caller: caller, general: newStream(0), level: mcpspec.Silent, used: time.Now(),
 	}
 	s.alive, s.end = context.WithCancel(context.Background())
 	s.watching.alive = s.alive

@@ -16,7 +16,8 @@ const idleLimit = time.Hour
 
 // Sessions are all that are open. The zero value has none.
 type sessions struct {
-	most int
+	most  int
+	shelf shelf
 
 	mu   sync.Mutex
 	byID map[string]*session   // guarded by mu
@@ -31,7 +32,8 @@ func (s *sessions) begin(caller durward.Caller) *session {
 		return nil
 	}
 	one := newSession(rand.Text(), caller)
-	one.general.keeps = true
+	one.general.keeps = maxUnread
+	one.streams.shelf = &s.shelf
 	if s.byID == nil {
 		s.byID = map[string]*session{}
 	}
@@ -104,6 +106,7 @@ func (s *sessions) drop(one *session) {
 	delete(s.byID, one.id)
 	delete(s.all, one)
 	one.end()
+	one.streams.close()
 }
 
 // find gives the session of an id, which is in use until leave, or nil if it is not the caller's.

@@ -1,6 +1,7 @@
 package mcpserve
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/durward/durward/internal/jsonrpc"
@@ -27,8 +28,8 @@ const (
 // A stream holds messages on their way to one client. Whoever puts one in does not wait; one reader
 // at a time takes them out. It is safe for concurrent use.
 type stream struct {
-	// keeps is set where a client may come back for what it was sent.
-	keeps bool
+	// keeps is how much stays of what was taken, for a client that comes back for it.
+	keeps int
 	// name is that among the streams of a session, or 0; their lock guards it.
 	name uint64
 	// more has an element when there may be something to take.
@@ -52,7 +53,7 @@ type event struct {
 	text   []byte
 }
 
-func newStream(keeps bool) *stream {
+func newStream(keeps int) *stream {
 	return &stream{keeps: keeps, more: make(chan struct{}, 1), less: make(chan struct{}, 1)}
 }
 
@@ -186,21 +187,21 @@ func (s *stream) take(r *reader) batch {
 	return b
 }
 
-// forget drops what was taken and is not to be kept; s.mu is held. The last message stays where a
-// client may come back for it, however large it is.
+// forget drops what was taken and is not to be kept; s.mu is held. The answer that a client may come
+// back for stays, however large it is.
 func (s *stream) forget() {
-	if !s.keeps {
-		s.events = nil
-		return
-	}
-	size := 0
+	size, stay := 0, 0
 	for _, e := range s.events {
 		size += len(e.text)
 	}
-	for len(s.events) > 1 && size > maxKept {
-		size -= len(s.events[0].text)
-		s.events = s.events[1:]
+	if s.ended && s.keeps > 0 {
+		stay = 1
 	}
+	n := 0
+	for ; size > s.keeps && n < len(s.events)-stay; n++ {
+		size -= len(s.events[n].text)
+	}
+	s.events = slices.Delete(s.events, 0, n) // the array holds nothing of them either
 }
 
 // room waits until less than so much waits to be taken, or until over is closed.

@@ -177,6 +177,6 @@ func (r *Request) about(method, uri string) *Request {
 	return &Request{
 		Method: method, Params: encode(map[string]string{"uri": uri}), ID: r.ID, Modern: r.Modern, Version: r.Version, Client: r.Client, Caller: r.Caller,
 		Trace: r.Trace, Surface: r.Surface, message: jsonrpc.Message{Kind: jsonrpc.Request, ID: r.message.ID, Method: method},
-		meta: mcpspec.Meta{Level: mcpspec.Silent}, out: newStream(false),
+		meta: mcpspec.Meta{Level: mcpspec.Silent}, out: newStream(0),
 	}
 }
