@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -177,6 +178,13 @@ func outcome(result durward.Result, err error, timeout time.Duration) (answer, e
 	return answer{}, err
 }
 
+// texts are what callers are told where a server says nothing itself.
+var texts = map[durward.Reason]string{
+	durward.MalformedResult: "malformed result",
+	durward.InputRequired:   "input required",
+	durward.OutputTooLarge:  "output_too_large",
+}
+
 // messageOf gives what the caller is told of a server's failure.
 func messageOf(err error, reason durward.Reason) string {
 	members := durward.DetailOf(err).Members
@@ -186,11 +194,9 @@ func messageOf(err error, reason durward.Reason) string {
 	case ok:
 		return message
 	case reason == durward.ServerDisconnected && named:
-		return "MCP server '" + server + "' disconnected; the tool may have run"
-	case reason == durward.OutputTooLarge:
-		return "output_too_large"
+		return "MCP server '" + server + "' disconnected"
 	}
-	return reason.Summary()
+	return cmp.Or(texts[reason], reason.Summary())
 }
 
 // answerOf makes an answer of the result object of a tool.

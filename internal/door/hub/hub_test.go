@@ -243,7 +243,10 @@ func TestFailuresOfServers(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&durward.Error{Reason: durward.ServerDisconnected, Err: durward.Detail{Members: map[string]any{"server": "files"}}}, `{"status":"error","output":null,"error":"MCP server 'files' disconnected; the tool may have run"}`},
+		{&durward.Error{Reason: durward.ServerDisconnected, Err: durward.Detail{Members: map[string]any{"server": "files"}}}, `{"status":"error","output":null,"error":"MCP server 'files' disconnected"}`},
+		{&durward.Error{Reason: durward.InputRequired, Err: errors.New("input required: a name")}, `{"status":"error","output":null,"error":"input required"}`},
+		{&durward.Error{Reason: durward.MalformedResult, Err: errors.New("malformed result: it is not an object")}, `{"status":"error","output":null,"error":"malformed result"}`},
+		{&durward.Error{Reason: durward.InputMismatch}, `{"status":"error","output":null,"error":"the input does not fit the tool's schema"}`},
 		{&durward.Error{Reason: durward.ServerError, Err: durward.Detail{Members: map[string]any{"message": "no", "code": int64(-32001)}}}, `{"status":"error","output":null,"error":"no","error_code":-32001}`},
 		{&durward.Error{Reason: durward.OutputTooLarge}, `{"status":"error","output":null,"error":"output_too_large"}`},
 	} {

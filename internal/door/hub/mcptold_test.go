@@ -142,7 +142,7 @@ func TestAskingCallers(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	says(t, next(), `{"jsonrpc":"2.0","id":7,"result":{"content":[],"said":{"action":"accept","content":{"n":1.0}}}}`)
-	has(t, s.visit("all").begin(`{}`).ask("tools/call", `"name":"read"`), `"isError":true`, durward.InputRequired.Summary())
+	has(t, s.visit("all").begin(`{}`).ask("tools/call", `"name":"read"`), `"isError":true`, "input required")
 
 	const about = `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"durward","title":"durward hub","version":"1"}},`
 	newer := s.visit("all")
