@@ -26,7 +26,9 @@ const (
 	EventRefused = "network.refused"
 	// EventExplained says that a call was not made, but asked about.
 	EventExplained = "policy.explain"
-	// EventReload says that another policy was to take the place of one.
+	// EventLoad names the policy that a process begins with, and EventReload one that was to
+	// take its place.
+	EventLoad   = "policy.load"
 	EventReload = "policy.reload"
 	// EventApply comes before changes to a copy are applied, EventApplied or EventFailed
 	// after that, and EventDropped where they are not to be.
@@ -39,7 +41,7 @@ const (
 // EventKinds lists all kinds of events.
 func EventKinds() []string {
 	return []string{
-		EventSegment, EventPrune, EventTorn, EventRefused, EventExplained, EventReload,
+		EventSegment, EventPrune, EventTorn, EventRefused, EventExplained, EventLoad, EventReload,
 		EventApply, EventApplied, EventFailed, EventDropped,
 	}
 }

@@ -49,7 +49,7 @@ func (x *mcpServing) openServed(policy *mcppolicy.Policy, logger *slog.Logger) (
 	if s.now, err = s.open(policy); err != nil {
 		return nil, errors.Join(err, s.engines.close(), s.closeLog())
 	}
-	if err := s.record("policy.load", audit.Record{PolicyHash: policy.Hash}); err != nil {
+	if err := s.record(audit.EventLoad, audit.Record{PolicyHash: policy.Hash}); err != nil {
 		return nil, errors.Join(err, s.now.close(), s.engines.close(), s.closeLog())
 	}
 	return s, nil

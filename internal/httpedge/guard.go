@@ -68,7 +68,7 @@ func badRule(why string) error {
 // Wrap puts the guard in front of next, which then runs only for requests that pass.
 // Each answer carries X-Content-Type-Options: nosniff, and Cache-Control: no-store
 // unless next sets it otherwise. A refusal ends the connection. Of the connections of a
-// [Server] one caller's requests can have all but one in 64.
+// [Server] the requests of one caller who showed a credential can have all but one in 64.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -126,21 +126,19 @@ func (g *Guard) checkSite(r *http.Request) error {
 }
 
 func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (durward.Caller, error) {
-	caller := durward.Caller{Name: "anonymous", Method: "none"}
+	anonymous := durward.Caller{Name: "anonymous", Method: "none"}
 	target, _, _ := strings.Cut(r.RequestURI, "?")
-	if slices.Contains(g.rules.Open, target) {
-		return caller, nil
+	if g.rules.Authenticate == nil || slices.Contains(g.rules.Open, target) {
+		return anonymous, nil
 	}
-	if g.rules.Authenticate != nil {
-		var err error
-		if caller, err = g.rules.Authenticate(r); err != nil {
-			if Status(err) == http.StatusUnauthorized {
-				w.Header().Set("WWW-Authenticate", "Bearer")
-			}
-			return caller, err
-		}
+	caller, err := g.rules.Authenticate(r)
+	switch {
+	case err == nil:
+		return caller, claim(r, caller)
+	case Status(err) == http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	return caller, claim(r, caller)
+	return caller, err
 }
 
 // NeedMethod refuses a request whose method is not among methods, and then sets the
