@@ -229,6 +229,12 @@ func (j *job) run() (result durward.Result, err error) {
 	return j.prepared.Run(j.ctx)
 }
 
+// answer has the door answer.
+func (j *job) answer(answer func() durward.Result) (result durward.Result, err error) {
+	defer caught(&err)
+	return answer(), nil
+}
+
 // open begins a session; wait gives its end, and is to be called once.
 func (j *job) open(events durward.Events) (s durward.Session, wait func() (durward.Result, error), err error) {
 	defer caught(&err)

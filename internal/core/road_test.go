@@ -564,3 +564,31 @@ func TestARefusalOfADoorThatCannotBeRecorded(t *testing.T) {
 		t.Errorf("it is answered with %v", err)
 	}
 }
+
+// A call that a door answers by itself is on record before and behind that, under the policy.
+func TestACallThatADoorAnswers(t *testing.T) {
+	r := newRoad()
+	output := json.RawMessage(`{}`)
+	result, err := r.runtime(t).Answer(t.Context(), command("x"), "search", func() durward.Result {
+		r.note("answer")
+		return durward.Result{Output: output}
+	})
+	if err != nil || string(result.Output) != string(output) {
+		t.Errorf("it is answered with %s, %v", result.Output, err)
+	}
+	r.check(t, "decide", "intent", "answer", "outcome")
+	if last := r.last(t); last["rule"] != "search" || last["policyHash"] == "" {
+		t.Errorf("the record says %v", last)
+	}
+	if _, err = r.runtime(t).Answer(t.Context(), command("x"), "search", func() durward.Result { panic("no") }); durward.ReasonOf(err) != durward.Defect {
+		t.Errorf("a panic is answered with %v", err)
+	}
+	r.Break()
+	_, err = r.runtime(t).Answer(t.Context(), command("x"), "search", func() durward.Result {
+		t.Error("it is answered without a record")
+		return durward.Result{}
+	})
+	if durward.ReasonOf(err) != durward.AuditUnavailable {
+		t.Errorf("it is answered with %v", err)
+	}
+}

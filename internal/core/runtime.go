@@ -97,6 +97,26 @@ func (r *Runtime) Refuse(c durward.Call, why error) (err error) {
 	return j.deny(why)
 }
 
+// Answer records a call that its door answers by itself, without an engine or a slot: it has no
+// effect but its answer. Rule says what allows it.
+func (r *Runtime) Answer(ctx context.Context, c durward.Call, rule string, answer func() durward.Result) (durward.Result, error) {
+	j := r.newJob(ctx, c)
+	if err := r.enlist(j.call.ID, j.cancel); err != nil {
+		j.cancel()
+		return durward.Result{}, j.deny(err)
+	}
+	j.decision = durward.Decision{
+		Allow: true, Rule: rule, PolicyHash: r.policy.Decide(j.call, durward.Tool{ID: c.Tool}).PolicyHash,
+		Grant: durward.Grant{Limits: durward.Limits{Output: durward.Unlimited}},
+	}
+	if err := r.recorder.Intent(j.call, j.decision); err != nil {
+		j.leave()
+		return durward.Result{}, unrecorded(err, nil)
+	}
+	result, err := j.answer(answer)
+	return j.end(result, err)
+}
+
 // Open starts one call and lets it go on as a session. The end of ctx cancels the
 // session, so ctx must live as long as the session is to. events may be nil.
 func (r *Runtime) Open(ctx context.Context, c durward.Call, events durward.Events) (durward.Session, error) {

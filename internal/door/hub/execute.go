@@ -28,7 +28,8 @@ type order struct {
 	fresh     bool // no result that was kept will do
 }
 
-// decode reads an order. Members that it does not know are passed over.
+// decode reads an order. Members that it does not know are passed over. With an error there may be
+// the tool that it is for, and its arguments.
 func decode(r *http.Request) (order, error) {
 	body, err := httpedge.ReadBody(r, maxBody)
 	if err != nil {
@@ -110,15 +111,18 @@ func invalid(what string) error {
 func (d *door) execute(w http.ResponseWriter, r *http.Request) error {
 	began := time.Now()
 	o, err := decode(r)
-	if err != nil {
-		return err
-	}
 	c := durward.Call{
 		Door: Name, Surface: "http", Caller: httpedge.CallerOf(r.Context()), Trace: httpedge.TraceOf(r), ClientID: o.id,
 		Tool: durward.ToolID(o.tool), Input: o.arguments, Fresh: o.fresh, Arrived: began,
 	}
-	if isRequest(c.Tool) {
-		return &durward.Error{Reason: durward.ToolNotFound, Op: "execute", Err: errors.New("this is no tool")}
+	if err == nil && isRequest(c.Tool) {
+		err = &durward.Error{Reason: durward.ToolNotFound, Op: "execute", Err: errors.New("this is no tool")}
+	}
+	switch {
+	case err != nil && o.tool != "":
+		return d.Runtime.Refuse(c, err)
+	case err != nil:
+		return err
 	}
 	timeout := d.Timeout(durward.ToolID(o.tool), o.timeout)
 	c.Ask.Limits.Wall, c.Deadline = timeout, began.Add(timeout)

@@ -329,6 +329,32 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A call that names a tool is on record, whatever else is wrong with it.
+func TestRefusalsAreOnRecord(t *testing.T) {
+	b := open(t)
+	for _, test := range []struct{ body, want string }{
+		{`{"tool_name":`, ``}, // there is no tool yet
+		{`{"arguments":{}}`, ``},
+		{`{"tool_name":"other"}`, `deny other tool_not_found`},
+		{`{"tool_name":"x:resources/read"}`, `deny x:resources/read tool_not_found`},
+		{`{"tool_name":"read","arguments":[]}`, `deny read bad_call`},
+		{`{"tool_name":"read","arguments":"x"}`, `deny read bad_call`},
+		{`{"tool_name":"read","request_id":5}`, `deny read bad_call`},
+		{`{"tool_name":"read","timeout":0}`, `deny read badTimeout`},
+		{`{"tool_name":"read","cache":5}`, `deny read bad_call`},
+	} {
+		before := len(b.Records(t))
+		b.send("POST", "/execute", test.body)
+		if got := strings.Join(recorded(t, &b.Memory)[before:], ", "); got != test.want {
+			t.Errorf("%s: %s, want %s", test.body, got, test.want)
+		}
+	}
+	b.Break()
+	if status, text, _ := b.send("POST", "/execute", `{"tool_name":"read","arguments":[]}`); status < 500 {
+		t.Errorf("what cannot be recorded is answered: %d %s", status, text)
+	}
+}
+
 // Who finds no slot within its time hears that, and no server is asked.
 func TestBusy(t *testing.T) {
 	b := open(t)

@@ -245,6 +245,9 @@ func TestResourcesAreForThoseWhoMayHaveThem(t *testing.T) {
 	long := strings.Repeat("x", 8<<10+1)
 	has(t, all.ask("resources/read", `"uri":"`+long+`"`), `"error":{"code":-32602`)
 	has(t, all.ask("completion/complete", `"ref":{"type":"ref/resource","uri":"`+long+`"},"argument":{"name":"a","value":""}`), `"error":{"code":-32602`)
+	if n := s.refusals(t); n != 5 {
+		t.Errorf("there are %d records of refusals", n)
+	}
 }
 
 // A prompt that is not there is not there for any request, and each leaves a record.
@@ -302,4 +305,39 @@ func TestSearchOfTools(t *testing.T) {
 		t.Errorf("%s was called", called.Tool)
 	}
 	says(t, v.ask("tools/call", `"name":"read"`), `"result":`+done) // who knows the name may use it
+}
+
+// Each call that names a tool is on record, also one that no server would hear of.
+func TestCallsOfMCPAreOnRecord(t *testing.T) {
+	s := openSurface(t, func(o *hub.MCPOptions) {
+		o.Search = func(durward.Caller, string, int) []hub.Listed { return nil }
+	})
+	s.work = func(context.Context, durward.Call, durward.Events) (durward.Result, error) { return finished() }
+	v := s.visit("all").begin(`{}`)
+	seen := 0
+	for _, test := range []struct{ params, want string }{
+		{`"arguments":{}`, ``}, // there is no tool yet
+		{`"name":"read"`, `intent read, outcome read`},
+		{`"name":"read","arguments":[]`, `deny read bad_call`},
+		{`"name":"nothing","arguments":5`, `deny nothing tool_not_found`},
+		{`"name":"find_tool","arguments":{"query":"x"}`, `intent find_tool, outcome find_tool`},
+		{`"name":"find_tool","arguments":"x"`, `deny find_tool bad_call`},
+		{`"name":"find_tool","arguments":{"query":5}`, `deny find_tool bad_call`},
+		{`"name":"find_tool","arguments":{"query":"x","limit":0}`, `deny find_tool bad_call`},
+		{`"name":"call_tool"`, `deny call_tool bad_call`},
+		{`"name":"call_tool","arguments":{"name":"find_tool"}`, `deny call_tool bad_call`},
+		{`"name":"call_tool","arguments":{"name":"read","arguments":5}`, `deny read bad_call`},
+		{`"name":"call_tool","arguments":{"name":"read"}`, `intent read, outcome read`},
+	} {
+		v.ask("tools/call", test.params)
+		all := recorded(t, &s.records)
+		if got := strings.Join(all[seen:], ", "); got != test.want {
+			t.Errorf("%s: %s, want %s", test.params, got, test.want)
+		}
+		seen = len(all)
+	}
+	s.records.Break()
+	if answer := v.ask("tools/call", `"name":"find_tool","arguments":{"query":"x"}`); strings.Contains(answer, "result") {
+		t.Errorf("what cannot be recorded is answered: %s", answer)
+	}
 }

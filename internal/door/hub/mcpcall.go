@@ -24,10 +24,7 @@ func (m *MCP) callTool(ctx context.Context, r *mcpserve.Request) (json.RawMessag
 	if bad != nil {
 		return nil, bad
 	}
-	arguments, bad := argumentsOf(r.Param("arguments"))
-	if bad != nil {
-		return nil, bad
-	}
+	arguments := r.Param("arguments")
 	if m.Search != nil && isSearch(name) {
 		return m.search(ctx, r, name, arguments)
 	}
@@ -46,16 +43,20 @@ func argumentsOf(value json.RawMessage) (json.RawMessage, *jsonrpc.Error) {
 }
 
 // call has a tool do its work. Headers of a modern client have to say what the arguments say.
-func (m *MCP) call(ctx context.Context, r *mcpserve.Request, name string, arguments json.RawMessage, headers http.Header) (json.RawMessage, error) {
+func (m *MCP) call(ctx context.Context, r *mcpserve.Request, name string, given json.RawMessage, headers http.Header) (json.RawMessage, error) {
 	tool, schema, ok := m.Tool(name)
 	if !ok || !m.Knows(r.Caller, tool.ID) {
 		m.Metrics.count("", "refused", 0)
 		answer := unknownTool(name)
-		return nil, m.refused(r, durward.ToolID(mcpspec.Short(name)), arguments, durward.ToolNotFound, answer, answer)
+		return nil, m.refused(r, durward.ToolID(mcpspec.Short(name)), given, durward.ToolNotFound, answer, answer)
+	}
+	arguments, bad := argumentsOf(given)
+	if bad != nil {
+		return nil, m.misused(r, tool.ID, given, bad)
 	}
 	if r.Modern {
 		if bad := mcpserve.CheckParams(headers, schema, arguments); bad != nil {
-			return nil, m.refused(r, tool.ID, arguments, durward.BadCall, bad, bad)
+			return nil, m.misused(r, tool.ID, arguments, bad)
 		}
 	}
 	began := time.Now()
@@ -84,6 +85,11 @@ func (m *MCP) refused(r *mcpserve.Request, id durward.ToolID, input json.RawMess
 		return err
 	}
 	return answer
+}
+
+// misused is refused for a call that is malformed.
+func (m *MCP) misused(r *mcpserve.Request, id durward.ToolID, input json.RawMessage, bad *jsonrpc.Error) error {
+	return m.refused(r, id, input, durward.BadCall, bad, bad)
 }
 
 // callOf makes a call of a request.

@@ -37,10 +37,10 @@ func (m *MCP) ofResource(ctx context.Context, r *mcpserve.Request) (json.RawMess
 	if bad != nil {
 		return nil, bad
 	}
-	if len(uri) > hubconfig.MaxURI {
-		return nil, badParams("uri is too long")
-	}
 	none := noResource(r, uri)
+	if len(uri) > hubconfig.MaxURI {
+		none = badParams("uri is too long")
+	}
 	server, err := m.ownerOf(r, uri, none)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,10 @@ func (m *MCP) ofResource(ctx context.Context, r *mcpserve.Request) (json.RawMess
 // looked for.
 func (m *MCP) ownerOf(r *mcpserve.Request, uri string, none *jsonrpc.Error) (server string, _ error) {
 	why := "the caller may have no resources"
-	if m.Hears(r.Caller) {
+	switch {
+	case len(uri) > hubconfig.MaxURI:
+		why = "the URI is too long"
+	case m.Hears(r.Caller):
 		var ok bool
 		if server, ok = m.Resource(uri); ok {
 			return server, nil
@@ -86,9 +89,6 @@ func (m *MCP) complete(ctx context.Context, r *mcpserve.Request) (json.RawMessag
 		return m.request(ctx, r, prompt.Server, hubconfig.RequestID(prompt.Server, hubconfig.Complete), params, none)
 	case "ref/resource":
 		uri, _ := jsonx.Text(jsonx.Member(ref, "uri"))
-		if len(uri) > hubconfig.MaxURI {
-			return nil, none
-		}
 		server, err := m.ownerOf(r, uri, none)
 		if err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/jsonx"
 	"github.com/durward/durward/internal/mcpserve"
 )
@@ -37,43 +38,70 @@ const (
 )
 
 // search carries out one of the two.
-func (m *MCP) search(ctx context.Context, r *mcpserve.Request, name string, arguments json.RawMessage) (json.RawMessage, error) {
-	if name == findTool {
-		return m.find(r, arguments)
+func (m *MCP) search(ctx context.Context, r *mcpserve.Request, name string, given json.RawMessage) (json.RawMessage, error) {
+	arguments, bad := argumentsOf(given)
+	switch {
+	case bad != nil:
+		return nil, m.misused(r, durward.ToolID(name), given, bad)
+	case name == useTool:
+		return m.use(ctx, r, arguments)
 	}
-	called, ok := jsonx.Text(jsonx.Member(arguments, "name"))
-	if !ok || isSearch(called) {
-		return nil, badParams("arguments.name is missing or no name of a tool")
-	}
-	inner, bad := argumentsOf(jsonx.Member(arguments, "arguments"))
-	if bad != nil {
-		return nil, bad
-	}
-	return m.call(ctx, r, called, inner, nil) // its schema asks for no headers
+	return m.find(ctx, r, arguments)
 }
 
-// find answers with the tools that match, as tools/list would show them: the best ones, as many as
-// a page would hold.
-func (m *MCP) find(r *mcpserve.Request, arguments json.RawMessage) (json.RawMessage, error) {
-	query, ok := jsonx.Text(jsonx.Member(arguments, "query"))
-	if !ok || len(query) > maxQuery {
-		return nil, badParams("arguments.query is missing, too long or no string")
+// use calls the tool that the arguments name.
+func (m *MCP) use(ctx context.Context, r *mcpserve.Request, arguments json.RawMessage) (json.RawMessage, error) {
+	name, ok := jsonx.Text(jsonx.Member(arguments, "name"))
+	if !ok || isSearch(name) {
+		return nil, m.misused(r, useTool, arguments, badParams("arguments.name is missing or no name of a tool"))
 	}
-	limit := usualMatches
+	return m.call(ctx, r, name, jsonx.Member(arguments, "arguments"), nil) // its schema asks for no headers
+}
+
+// find answers with the tools that match.
+func (m *MCP) find(ctx context.Context, r *mcpserve.Request, arguments json.RawMessage) (json.RawMessage, error) {
+	q, bad := questionOf(arguments)
+	if bad != nil {
+		return nil, m.misused(r, findTool, arguments, bad)
+	}
+	result, err := m.Runtime.Answer(ctx, m.callOf(r, findTool, arguments, m.Timeout(findTool)), "search", func() durward.Result {
+		return durward.Result{Output: m.found(r.Caller, q)}
+	})
+	return result.Output, err
+}
+
+// A question is what is searched for, and how much of that is wanted.
+type question struct {
+	text string
+	most int
+}
+
+func questionOf(arguments json.RawMessage) (q question, bad *jsonrpc.Error) {
+	text, ok := jsonx.Text(jsonx.Member(arguments, "query"))
+	if !ok || len(text) > maxQuery {
+		return q, badParams("arguments.query is missing, too long or no string")
+	}
+	q = question{text, usualMatches}
 	if value := jsonx.Member(arguments, "limit"); value != nil {
 		var err error
-		if limit, err = strconv.Atoi(string(value)); err != nil || limit < 1 || limit > maxMatches {
-			return nil, badParams("arguments.limit is no number from 1 to 50")
+		if q.most, err = strconv.Atoi(string(value)); err != nil || q.most < 1 || q.most > maxMatches {
+			return q, badParams("arguments.limit is no number from 1 to 50")
 		}
 	}
-	found := []byte(`{"tools":[`)
-	for i, tool := range pageOf(m.Search(r.Caller, query, limit), limit) {
+	return q, nil
+}
+
+// found gives the tools that match, as tools/list would show them: the best ones, as many as a page
+// would hold.
+func (m *MCP) found(caller durward.Caller, q question) json.RawMessage {
+	list := []byte(`{"tools":[`)
+	for i, tool := range pageOf(m.Search(caller, q.text, q.most), q.most) {
 		if i > 0 {
-			found = append(found, ',')
+			list = append(list, ',')
 		}
-		found = tool.append(found)
+		list = tool.append(list)
 	}
-	found = append(found, "]}"...)
-	text := jsonx.AppendString([]byte(`{"content":[{"type":"text","text":`), string(found))
-	return append(append(append(text, `}],"structuredContent":`...), found...), '}'), nil
+	list = append(list, "]}"...)
+	text := jsonx.AppendString([]byte(`{"content":[{"type":"text","text":`), string(list))
+	return append(append(append(text, `}],"structuredContent":`...), list...), '}')
 }

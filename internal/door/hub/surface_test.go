@@ -142,13 +142,20 @@ type visitor struct {
 // refusals counts the records of calls that were refused.
 func (s *surface) refusals(t *testing.T) int {
 	t.Helper()
-	n := 0
-	for _, r := range s.records.Records(t) {
-		if r["phase"] == coretest.PhaseDeny {
-			n++
+	return strings.Count(strings.Join(recorded(t, &s.records), ","), coretest.PhaseDeny)
+}
+
+// recorded gives the phase, the tool and the code of each record.
+func recorded(t *testing.T, m *coretest.Memory) (list []string) {
+	t.Helper()
+	for _, r := range m.Records(t) {
+		one := fmt.Sprint(r["phase"], " ", r["tool"])
+		if code := r["code"]; code != nil {
+			one += fmt.Sprint(" ", code)
 		}
+		list = append(list, one)
 	}
-	return n
+	return list
 }
 
 func (s *surface) visit(token string) visitor {
