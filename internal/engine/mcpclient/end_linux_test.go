@@ -131,6 +131,20 @@ func TestRestartPolicies(t *testing.T) {
 	}
 }
 
+// Each end of a server is logged, also one that was asked for; that is no error of the server.
+func TestEachStopIsLogged(t *testing.T) {
+	var logged log
+	h := newHub(t, Options{Logger: logged.logger()}, entry("a"))
+	h.Start(patient(t))
+	stops := func() int { return strings.Count(logged.String(), "level=WARN msg=server_stopped server=a ") }
+	must(t, h.Restart(patient(t), "a"))
+	if n := stops(); n != 1 || h.of("a").LastError != "" {
+		t.Errorf("%d stops are logged, the last error is %q", n, h.of("a").LastError)
+	}
+	kill(t, h.of("a").PID)
+	h.until(t, "a", func(s Status) bool { return s.LastError != "" && stops() == 2 })
+}
+
 // What a server started ends with it, however it ends.
 func TestWhatAServerLeavesBehind(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, h *hub){

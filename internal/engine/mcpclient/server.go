@@ -242,6 +242,7 @@ func (s *server) serve(p *run, pace *pace, granted chan error) (wait time.Durati
 	case wish = <-s.wishes:
 		s.leave(p)
 		p.stop()
+		s.tellStopped(errWished)
 		return 0, true, wish
 	case <-s.engine.keep.Done():
 		p.stop()
@@ -291,8 +292,13 @@ func (s *server) note(err error) {
 	s.mu.Lock()
 	s.lastly = err.Error()
 	s.mu.Unlock()
-	s.log.Warn("server_stopped", "error", err)
+	s.tellStopped(err)
 }
+
+// errWished is no error that would be worth keeping.
+var errWished = errors.New("it was stopped to be started again, as was asked")
+
+func (s *server) tellStopped(why error) { s.log.Warn("server_stopped", "error", why) }
 
 // tellTried lets go of who waits for the first start.
 func (s *server) tellTried() {
