@@ -93,7 +93,7 @@ func (x *execution) callFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&x.allowNet, "allow-net", nil, "let the command reach `HOST:PORT`")
 	f.BoolVar(&x.cow, "cow", false, "let the command write to a copy of the root; show what it wrote, and ask before it is applied")
 	f.StringVar(&x.level, "level", "", "run at this sandbox `LEVEL`: 0, 1 or 2")
-	f.DurationVar(&x.timeout, "timeout", 0, "end the command after this `DURATION`")
+	f.Var(span{&x.timeout}, "timeout", "end the command after this `DURATION`")
 	f.StringArrayVar(&x.addEnv, "env", nil, "add `NAME=VALUE` to the environment")
 }
 
@@ -198,17 +198,17 @@ func checkAllowNet(entries []string) error {
 // readTimeout takes the time from the flag, or else from the variable. It counts in
 // whole milliseconds, as policies do.
 func (x *execution) readTimeout() (err error) {
-	const fix = "give a time like 30s or 5m"
+	const fix = "give a time like 30s, 5m or, in seconds, 2.5"
 	from, text := "--timeout", x.env[varTimeout]
 	if !x.given("timeout") {
 		if text == "" {
 			return nil
 		}
 		from = varTimeout
-		x.timeout, err = time.ParseDuration(text)
+		x.timeout, err = spanOf(text)
 	}
 	if err != nil {
-		return usageError(fix, "%s: %w", from, err)
+		return usageError(fix, "%s %q: %w", from, text, err)
 	}
 	if x.timeout <= 0 {
 		return usageError(fix, "%s %s leaves no time", from, x.timeout)

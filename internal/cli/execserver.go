@@ -21,16 +21,15 @@ import (
 // An execServing is one `durward exec-server`.
 type execServing struct {
 	*program
-	listen        string
-	grace         int
-	sandbox, root string
-	allowNet      []string
-	requests      int
-	endsWithInput bool
-	wall, cpu     time.Duration
-	memory, pids  int64
-	processes     int
-	auth          map[string]string // the flags about who may connect, as they were given
+	listen           string
+	sandbox, root    string
+	allowNet         []string
+	requests         int
+	endsWithInput    bool
+	grace, wall, cpu time.Duration
+	memory, pids     int64
+	processes        int
+	auth             map[string]string // the flags about who may connect, as they were given
 
 	// given reports whether a flag was.
 	given func(flag string) bool
@@ -67,7 +66,7 @@ func (x *execServing) flags(f *pflag.FlagSet) {
 	f.StringVar(&x.sandbox, "sandbox", "", "run nothing in a wider `MODE`: read-only, workspace-write or danger-full-access (the default)")
 	f.StringVar(&x.root, "root", "", "hold all that is run, read and written to `DIR`")
 	f.StringArrayVar(&x.allowNet, "allow-net", nil, "let http/request reach `HOST:PORT`")
-	f.IntVar(&x.grace, "session-grace", 0, "keep the processes of a lost connection for so many `SECS` (default: 60 for clients that can come back, else 0)")
+	f.Var(span{&x.grace}, "session-grace", "keep the processes of a lost connection for so many `SECS` (default: 60 for clients that can come back, else 0)")
 	f.String(execserver.FlagAuth, "", "ask who connects for a credential of `KIND`: capability-token or signed-bearer-token")
 	f.String(execserver.FlagTokenFile, "", "the token is in `FILE`")
 	f.String(execserver.FlagTokenSHA256, "", "the token has the SHA-256 digest `HEX`")
@@ -75,8 +74,8 @@ func (x *execServing) flags(f *pflag.FlagSet) {
 	f.String(execserver.FlagIssuer, "", "bearer tokens are from `ISSUER`")
 	f.String(execserver.FlagAudience, "", "bearer tokens are for `AUDIENCE`")
 	f.String(execserver.FlagClockSkew, "", "the clock of whoever signs may be so many `SECS` off")
-	f.DurationVar(&x.wall, "limit-wall", 0, "end a process after this `DURATION`")
-	f.DurationVar(&x.cpu, "limit-cpu", 0, "end a process that used more processor time than `DURATION`")
+	f.Var(span{&x.wall}, "limit-wall", "end a process after this `DURATION`")
+	f.Var(span{&x.cpu}, "limit-cpu", "end a process that used more processor time than `DURATION`")
 	f.Int64Var(&x.memory, "limit-memory", 0, "end a process that uses more memory than so many `BYTES`, with all it started")
 	f.Int64Var(&x.pids, "limit-pids", 0, "let a process and all it starts be at most `N`")
 	f.IntVar(&x.processes, "limit-processes", 0, "let a session have at most `N` processes (default 512)")
@@ -173,7 +172,7 @@ func (x *execServing) options() (o execserver.Options, err error) {
 	o.AllowNet, o.Processes, o.Requests, o.Version = x.allowNet, x.processes, x.requests, x.version
 	o.Limits = durward.Limits{Wall: x.wall, CPU: x.cpu, Memory: x.memory, Pids: x.pids}
 	if x.given("session-grace") {
-		o.SessionGrace = time.Duration(x.grace) * time.Second
+		o.SessionGrace = x.grace
 		if x.grace == 0 {
 			o.SessionGrace = -1
 		}

@@ -2,6 +2,10 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,7 +31,48 @@ func (s *strict) Set(text string) error {
 		return errors.New("it is given twice")
 	}
 	s.given = true
-	return s.Value.Set(text)
+	return plainly(s.Type(), s.Value.Set(text))
+}
+
+// plainly says what a flag of that type takes instead of what could not parse it.
+func plainly(kind string, err error) error {
+	if number := (*strconv.NumError)(nil); !errors.As(err, &number) {
+		return err
+	}
+	if kind == "bool" {
+		return errors.New("it is neither true nor false")
+	}
+	return errors.New("it is no whole number, such as 10, or too large a one")
+}
+
+// flagError says in plain words what is wrong with a flag.
+func flagError(err error) error {
+	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("--%s %q: %w", wrong.GetFlag().Name, wrong.GetValue(), plainly(wrong.GetFlag().Value.Type(), wrong.Unwrap()))
+	}
+	return err
+}
+
+// A span is the value of a flag that takes a time: a number of seconds, or one with its unit.
+type span struct{ *time.Duration }
+
+func (s span) Type() string { return "duration" }
+
+func (s span) Set(text string) (err error) {
+	*s.Duration, err = spanOf(text)
+	return err
+}
+
+// spanOf reads a time as a person gives it.
+func spanOf(text string) (time.Duration, error) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(n) <= math.MaxInt32 {
+		return time.Duration(n * float64(time.Second)), nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("it is no time, such as 30s, 5m or 2.5, which are seconds")
+	}
+	return d, nil
 }
 
 // makeStrict does it to all flags of a command, and of those below it, that take a value.

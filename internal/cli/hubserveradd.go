@@ -3,6 +3,7 @@ package cli
 import (
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 type newServer struct {
 	hubedit.Entry
 	env, headers []string
+	timeout      time.Duration
 	dryRun       bool
 }
 
@@ -32,7 +34,7 @@ over HTTP. Secrets do not stand in the file: name a variable of the hub instead,
 	f := cmd.Flags()
 	f.StringArrayVar(&n.env, "env", nil, "give it the variable `NAME=VALUE` (may be repeated)")
 	f.StringVar(&n.Dir, "cwd", "", "start it in `DIR` (default: the sandbox directory)")
-	f.Int64Var(&n.Timeout, "timeout", 0, "give its calls so many `SECONDS` (default: those of the hub)")
+	f.Var(span{&n.timeout}, "timeout", "give its calls so many `SECONDS` (default: those of the hub)")
 	f.BoolVar(&n.Disabled, "disabled", false, "do not start it yet")
 	f.StringVar(&n.URL, "url", "", "ask it at this `URL` instead of starting a command")
 	f.StringVar(&n.Type, "type", "http", "ask it over `TRANSPORT`: http or sse")
@@ -65,10 +67,10 @@ func (n *newServer) take(x *hubServing, args []string, dash int) error {
 		return usageError("leave them out", "--header and --type are for servers with a URL")
 	case n.URL != "" && (len(n.env) > 0 || n.Dir != ""):
 		return usageError("leave them out", "--env and --cwd are for servers with a command")
-	case x.given("timeout") && n.Timeout < 1:
-		return usageError("give a whole number of seconds from 1", "--timeout: %d is too few", n.Timeout)
+	case x.given("timeout") && (n.timeout < time.Second || n.timeout%time.Second != 0):
+		return usageError("give it whole seconds, 1 at least", "--timeout %s is no whole number of seconds", n.timeout)
 	}
-	n.Name = args[0]
+	n.Name, n.Timeout = args[0], int64(n.timeout/time.Second)
 	if len(command) > 0 {
 		n.Command, n.Args = x.fromHere(command[0]), command[1:]
 	}

@@ -49,7 +49,7 @@ func (p *program) root(words []string) *cobra.Command {
 	root.SetErr(p.stderr)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(p.stdout, cmd) })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError(cmd.CommandPath()+" --help lists the flags", "%w", err)
+		return usageError(cmd.CommandPath()+" --help lists the flags", "%w", flagError(err))
 	})
 	p.globalFlags(root.PersistentFlags())
 	root.AddCommand(p.commands(words)...)
