@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/durward/durward"
@@ -110,4 +111,40 @@ func asTool(params map[string]any) string {
 func line(method string, params map[string]any) string {
 	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	return string(text) + "\n"
+}
+
+// TestCommandsRunInTheOrderOfLines sends commands at once that wait for one slot.
+func TestCommandsRunInTheOrderOfLines(t *testing.T) {
+	const rounds, commands = 8, 24
+	env := home(t)
+	dir := t.TempDir()
+	policy := filepath.Join(env["HOME"], "policy.yaml")
+	text := fmt.Sprintf(`version: 1
+allowedRoots: [%q]
+sandbox: {mode: danger-full-access}
+limits: {maxCmdConcurrency: 1}
+commands: [{id: add, exec: /bin/sh, args: {fixed: ["-c", 'echo "$0" >>order'], patterns: [{type: regex, value: '[0-9]+'}]}}]
+`, dir)
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var lines, want strings.Builder
+	for i := range commands {
+		fmt.Fprintf(&lines, `{"jsonrpc":"2.0","id":%d,"method":"cmd.run","params":{"commandId":"add","args":["%d"]}}`+"\n", i, i)
+		fmt.Fprintln(&want, i)
+	}
+	for range rounds {
+		p, _, complaints := start(t, env, env["HOME"], strings.NewReader(lines.String()))
+		if status := p.main(t.Context(), []string{"durward", "mcp", "--config", policy, "--log-level", "error"}); status != 0 {
+			t.Errorf("it ended with %d: %s", status, complaints)
+		}
+		p.stderr.finish()
+		order := filepath.Join(dir, "order")
+		if got, err := os.ReadFile(order); err != nil || string(got) != want.String() {
+			t.Fatalf("they ran in this order: %q, %v", got, err)
+		}
+		if err := os.Remove(order); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -37,6 +37,7 @@ type mcpHouse struct {
 	policy *mcppolicy.Policy
 	tools  *catalog.Catalog
 	guard  *pathguard.Guard
+	slots  *command.Slots
 }
 
 // openMCP builds the house of a policy, or of the one folder in it.
@@ -52,13 +53,13 @@ func (p *program) openMCP(policy *mcppolicy.Policy, folder bool, engines mcpEngi
 	if err != nil {
 		return nil, err
 	}
-	h := &mcpHouse{policy: policy, guard: guard}
+	h := &mcpHouse{policy: policy, guard: guard, slots: command.NewSlots(policy.Document.Limits.MaxCmdConcurrency.Value)}
 	specs := catalog.Specs{
 		Read:  file.Spec{Guard: guard, Whole: folder, MaxReadBytes: policy.Document.Limits.MaxReadBytes.Value},
 		Write: file.Spec{Guard: guard, Whole: folder, Does: file.Writes},
 		Run: command.Spec{
 			Guard: guard, Find: func(id string) (command.Command, error) { return commandOf(policy, id) },
-			Slots: command.NewSlots(policy.Document.Limits.MaxCmdConcurrency.Value),
+			Slots: h.slots,
 		},
 	}
 	if folder {
@@ -79,6 +80,9 @@ func (p *program) openMCP(policy *mcppolicy.Policy, folder bool, engines mcpEngi
 
 // mostMCPCalls bounds the calls at once; commands have slots of their own beside.
 const mostMCPCalls = 1024
+
+// Expect keeps the place of a command among those that wait for a slot.
+func (h *mcpHouse) Expect(c durward.Call) (forget func()) { return h.slots.Expect(c.Arrived) }
 
 // close waits for the calls in flight and frees what is the house's own.
 func (h *mcpHouse) close() error {

@@ -54,7 +54,7 @@ func (s *session) carryOutBatch(b *batch, room *part) {
 			b.answers[i] = t.message(t.reply)
 			continue
 		}
-		t.place = s.place(t.reply.call.inv)
+		s.lineUp(&t)
 		open.Go(func() {
 			b.answers[i] = s.carryOut(t, func(answer jsonrpc.Message) jsonrpc.Message { return b.keep(t, answer) })
 		})

@@ -32,6 +32,21 @@ func (s *session) admit(t *task, bytes int) {
 	t.reply = c.answer(durward.Result{}, err)
 }
 
+// lineUp gives the call of a task its place, and a command its turn at the runtime. Nobody comes
+// between the two: who waited for the turn of somebody who waited for his place would wait for
+// ever.
+func (s *session) lineUp(t *task) {
+	inv := t.reply.call.inv
+	runtime, ok := inv.runtime.(Expecter)
+	if !ok || inv.call.Tool != cmdRun || inv.bad != nil {
+		t.place, t.forget = s.place(inv), func() {}
+		return
+	}
+	s.lining.Lock()
+	defer s.lining.Unlock()
+	t.place, t.forget = s.place(inv), runtime.Expect(inv.call)
+}
+
 // carryOut carries out the call of a task and makes its answer, one answer at a time. The
 // call has its place until keep comes back with what is to be sent.
 func (s *session) carryOut(t task, keep func(answer jsonrpc.Message) jsonrpc.Message) jsonrpc.Message {
@@ -40,6 +55,7 @@ func (s *session) carryOut(t task, keep func(answer jsonrpc.Message) jsonrpc.Mes
 	c := t.reply.call
 	defer c.inv.leave()
 	result, err := s.perform(t.ctx, c, t.place)
+	t.forget()
 	if t.request.Kind == jsonrpc.Notification {
 		return jsonrpc.Message{}
 	}

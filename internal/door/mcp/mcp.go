@@ -48,6 +48,12 @@ type Runtime interface {
 	Refuse(c durward.Call, why error) error
 }
 
+// An Expecter is a Runtime at which commands wait for each other. It is told of each in the
+// order of lines, before the call is done; forget is called when the call is over.
+type Expecter interface {
+	Expect(c durward.Call) (forget func())
+}
+
 // Options are the parts of a door. Runtime and Surface are required.
 type Options struct {
 	Runtime Runtime

@@ -35,6 +35,7 @@ type session struct {
 	waiting  chan struct{}  // taken by each of them
 	relay    *relay
 	alone    atomic.Int64 // the calls of no batch that are not answered yet
+	lining   sync.Mutex   // held while a command gets its place and its turn
 
 	pen   key                              // held by who writes
 	to    *jsonrpc.Writer                  // used by who holds the pen

@@ -34,6 +34,8 @@ type task struct {
 	// taken is what a call weighs among those that are not answered, and place its place
 	// among those that are carried out.
 	taken, place *part
+	// forget gives up the turn of a command at its runtime, if it has not come by then.
+	forget func()
 }
 
 // take reads one message and does what can be done at once. It gives no task for what is
@@ -76,7 +78,7 @@ func (s *session) start(t task) (here *task) {
 		s.finishTask(t, t.message(t.reply))
 		return nil
 	}
-	t.place = s.place(t.reply.call.inv)
+	s.lineUp(&t)
 	if s.alone.Add(1) == 1 && t.reply.call.inv.short() {
 		return &t
 	}

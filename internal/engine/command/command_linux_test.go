@@ -216,6 +216,42 @@ func TestSlotsGoByArrival(t *testing.T) {
 	}
 }
 
+// Who is expected is next, though others are there before; who does not come is passed over.
+func TestSlotsWaitForWhoIsExpected(t *testing.T) {
+	slots, began := NewSlots(1), time.Now()
+	given := func(w *waiter) bool {
+		select {
+		case <-w.turn:
+			return true
+		default:
+			return false
+		}
+	}
+	slots.Expect(began)
+	forget := slots.Expect(began)
+	slots.Expect(began.Add(1))
+	third := slots.join(began.Add(1))
+	unexpected := slots.join(began.Add(2))
+	if given(third) || given(unexpected) {
+		t.Fatal("a slot went to somebody behind who is expected")
+	}
+	if first := slots.join(began); !given(first) || given(third) {
+		t.Fatal("the first is there, and the slot is free")
+	}
+	slots.release()
+	if given(third) || given(unexpected) {
+		t.Fatal("the second is still expected")
+	}
+	forget()
+	if !given(third) || given(unexpected) {
+		t.Error("the second does not come any more")
+	}
+	slots.release()
+	if !given(unexpected) || slots.free != 0 || len(slots.waiting) != 0 {
+		t.Error("nobody is left but the last")
+	}
+}
+
 func (s *Slots) queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,50 +7,71 @@ import (
 	"time"
 )
 
-// Slots bound the commands that run at once. Of those that wait, the call that arrived
-// first is served first.
+// Slots bound the commands that run at once. They go to those who were expected, in the order
+// of that; and of others that wait, the call that arrived first is served first.
 type Slots struct {
 	mu      sync.Mutex
-	free    int64     // guarded by mu; zero while somebody waits
-	waiting []*waiter // guarded by mu; in the order of their arrival
+	free    int64     // guarded by mu
+	waiting []*waiter // guarded by mu; the next one first; none could have a slot now
 }
 
 // A waiter has a slot once turn is closed.
 type waiter struct {
 	arrived time.Time
+	here    bool // guarded by mu of the slots; false while somebody is only expected
 	turn    chan struct{}
+}
+
+func newWaiter(arrived time.Time) *waiter {
+	return &waiter{arrived: arrived, turn: make(chan struct{})}
 }
 
 // NewSlots gives n of them.
 func NewSlots(n int64) *Slots { return &Slots{free: n} }
 
+// Expect keeps a place for a call that arrived then: until it takes its slot, or forget is called
+// because it is over, none that is expected later gets one.
+func (s *Slots) Expect(arrived time.Time) (forget func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := newWaiter(arrived)
+	s.waiting = append(s.waiting, w)
+	return func() { s.withdraw(w) }
+}
+
 // take waits for a slot. Without an error it is the caller's until release.
 func (s *Slots) take(ctx context.Context, arrived time.Time) error {
 	w := s.join(arrived)
-	if w == nil {
-		return nil
-	}
 	select {
 	case <-w.turn:
 		return nil
 	case <-ctx.Done():
 	}
-	if !s.withdraw(w) {
-		s.release() // the turn came at the same moment
+	if s.withdraw(w) {
+		return ctx.Err()
 	}
-	return ctx.Err()
+	return nil // the turn came at the same moment
 }
 
-// join takes a free slot, or gives somebody who waits for one.
+// join has a call wait in the place that was kept for it, or else in that of its arrival.
 func (s *Slots) join(arrived time.Time) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.free > 0 {
-		s.free--
-		return nil
+	w := s.expected(arrived)
+	w.here = true
+	s.give()
+	return w
+}
+
+// expected gives who is expected since then, or puts him where he belongs by that. The caller
+// holds mu.
+func (s *Slots) expected(arrived time.Time) *waiter {
+	i := slices.IndexFunc(s.waiting, func(w *waiter) bool { return !w.here && w.arrived.Equal(arrived) })
+	if i >= 0 {
+		return s.waiting[i]
 	}
-	w := &waiter{arrived, make(chan struct{})}
-	i, _ := slices.BinarySearchFunc(s.waiting, w, func(other, w *waiter) int {
+	w := newWaiter(arrived)
+	i, _ = slices.BinarySearchFunc(s.waiting, w, func(other, w *waiter) int {
 		if other.arrived.After(w.arrived) {
 			return 1
 		}
@@ -58,6 +79,16 @@ func (s *Slots) join(arrived time.Time) *waiter {
 	})
 	s.waiting = slices.Insert(s.waiting, i, w)
 	return w
+}
+
+// give gives what is free to the first in line, up to one who is still expected. The caller
+// holds mu.
+func (s *Slots) give() {
+	for s.free > 0 && len(s.waiting) > 0 && s.waiting[0].here {
+		s.free--
+		close(s.waiting[0].turn)
+		s.waiting = slices.Delete(s.waiting, 0, 1)
+	}
 }
 
 // withdraw ends the waiting, and reports whether it had not ended.
@@ -69,6 +100,7 @@ func (s *Slots) withdraw(w *waiter) bool {
 		return false
 	}
 	s.waiting = slices.Delete(s.waiting, i, i+1)
+	s.give()
 	return true
 }
 
@@ -76,10 +108,6 @@ func (s *Slots) withdraw(w *waiter) bool {
 func (s *Slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
-		s.free++
-		return
-	}
-	close(s.waiting[0].turn)
-	s.waiting = slices.Delete(s.waiting, 0, 1)
+	s.free++
+	s.give()
 }
