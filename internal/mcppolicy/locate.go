@@ -15,6 +15,9 @@ func (p *Policy) Locate(rule string) durward.Position {
 	case "allowedRoots":
 		return d.AllowedRoots.Where
 	case "writeRules":
+		if len(d.WriteRules) > 0 {
+			return d.WriteRules[0].Where // where the list begins
+		}
 		return d.Where
 	case "denyNetworkFS":
 		return d.DenyNetworkFS.Where
