@@ -149,11 +149,11 @@ func duration(ms json.Number) (time.Duration, error) {
 	if ms == "" {
 		return 0, nil
 	}
-	n, _ := strconv.ParseFloat(string(ms), 64) // out of range is infinite
-	if n < 1 || n != math.Trunc(n) {
+	n, whole := jsonx.Integer(string(ms))
+	if n < 1 || !whole {
 		return 0, refuse(durward.BadTimeout, "timeoutMs is not a whole number from 1")
 	}
-	if n >= float64(math.MaxInt64/time.Millisecond) {
+	if n >= int64(math.MaxInt64/time.Millisecond) {
 		return math.MaxInt64, nil
 	}
 	return time.Duration(n) * time.Millisecond, nil

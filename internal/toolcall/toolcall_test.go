@@ -76,6 +76,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{`{"commandId":"ls","timeoutMs":true}`, durward.WrongType, durward.Detail{}},
 		{`{"commandId":"ls","timeoutMs":0}`, durward.BadTimeout, durward.Detail{}},
 		{`{"commandId":"ls","timeoutMs":-1e999}`, durward.BadTimeout, durward.Detail{}},
+		{`{"commandId":"ls","timeoutMs":1.99999999999999999999}`, durward.BadTimeout, durward.Detail{}},
 		{`{"commandId":"ls","timeoutMs":1.5}`, durward.BadTimeout, durward.Detail{}},
 		{`{"commandId":"ls","args":` + string(many) + `}`, durward.TooManyArgs, durward.Detail{Limit: 256, Actual: 257}},
 		{`{"commandId":"ls","args":["","a\u0000"]}`, durward.ArgNUL, durward.Detail{ArgIndex: &second}},

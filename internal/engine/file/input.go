@@ -3,11 +3,8 @@ package file
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/durward/durward"
@@ -98,29 +95,13 @@ func count(into *int64, otherwise durward.Reason) func(json.RawMessage) durward.
 		if !strings.ContainsRune("-0123456789", rune(value[0])) {
 			return durward.WrongType
 		}
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil {
-			n, err = whole(string(value))
-		}
-		if err != nil || n < 0 {
+		n, whole := jsonx.Integer(string(value))
+		if !whole || n < 0 {
 			return otherwise
 		}
 		*into = n
 		return ""
 	}
-}
-
-// whole reads a number that has a fraction or an exponent, or is large, if it is an integer
-// all the same.
-func whole(number string) (int64, error) {
-	f, _ := strconv.ParseFloat(number, 64) // out of range it is infinite
-	switch {
-	case f != math.Trunc(f) || f < 0:
-		return 0, errors.New("no integer from 0")
-	case f >= math.MaxInt64:
-		return math.MaxInt64, nil
-	}
-	return int64(f), nil
 }
 
 // An encoding is how bytes are written in JSON.

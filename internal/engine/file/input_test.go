@@ -41,6 +41,8 @@ func TestInputs(t *testing.T) {
 		{Reads, `{"path":"a","offset":-1}`, durward.BadOffset},
 		{Reads, `{"path":"a","offset":0.5}`, durward.BadOffset},
 		{Reads, `{"path":"a","offset":-1e300}`, durward.BadOffset},
+		{Reads, `{"path":"a","offset":1e-400}`, durward.BadOffset},
+		{Reads, `{"path":"a","length":0.99999999999999999999}`, durward.BadLength},
 		{Reads, `{"path":"a","offset":"0"}`, durward.WrongType},
 		{Reads, `{"path":"a","offset":null}`, durward.WrongType},
 		{Reads, `{"path":"a","length":-1}`, durward.BadLength},
