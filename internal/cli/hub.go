@@ -142,7 +142,9 @@ func (h *hubServer) open() (err error) {
 	}
 	h.engine, err = mcpclient.New(mcpclient.Options{
 		Servers: h.config.Servers, SandboxDir: h.settings.sandbox, Environ: h.env, Version: h.version, Expose: h.config.Expose, Refresh: h.config.Refresh,
-		Logger: h.logger, Message: func(server string, params json.RawMessage) { h.mcp.Logged(server, params) },
+		Logger: h.logger, Message: func(server string, callers []durward.Caller, params json.RawMessage) {
+			h.mcp.Logged(server, callers, params)
+		},
 		Updated: func(_ string, params json.RawMessage) { h.mcp.Updated(params) },
 		Changed: func(server string) {
 			h.kept.Clear(server)

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"sync"
 
@@ -49,8 +48,8 @@ func (l *listener) Ask(ctx context.Context, method string, params json.RawMessag
 // LogLevel is what a client of the newer era says with its call. Others say it once for all.
 func (l *listener) LogLevel() string { return l.request.LogLevel() }
 
-// Calls are those under way at each server, which is who hears what that logs. The zero value has
-// none.
+// Calls are those of clients of MCP that are under way at each server: who may hear what that logs.
+// The zero value has none.
 type calls struct {
 	mu       sync.Mutex
 	byServer map[string]map[*mcpserve.Request]struct{} // guarded by mu
@@ -84,9 +83,10 @@ func (c *calls) at(server string) (list []*mcpserve.Request) {
 }
 
 // Logged tells clients what a server has for its log: the params of notifications/message. It is for
-// those whose calls the server works on, or is about to. With calls of several callers it cannot be
-// told for whose call it is: then, and where there is none, only who may call everything hears it.
-func (m *MCP) Logged(server string, params json.RawMessage) {
+// those whose calls the server works on. callers are those of all calls that it may be about, however they came:
+// with several it cannot be told for whose call it is. Then, and where there is none, only who may call
+// everything hears it.
+func (m *MCP) Logged(server string, callers []durward.Caller, params json.RawMessage) {
 	level, ok := mcpspec.LevelOf(jsonx.Member(params, "level"))
 	if !ok {
 		return
@@ -104,16 +104,11 @@ func (m *MCP) Logged(server string, params json.RawMessage) {
 	text = append(append(append(text, `,"data":`...), data...), '}')
 	at := m.calls.at(server)
 	for _, r := range at {
-		if m.Hears(r.Caller) || areOf(at, r.Caller) {
+		if m.Hears(r.Caller) || len(callers) == 1 && callers[0] == r.Caller {
 			r.Log(level, text)
 		}
 	}
 	if len(at) == 0 {
 		m.server.Log(level, text, m.Hears)
 	}
-}
-
-// areOf reports whether all calls are of one caller.
-func areOf(list []*mcpserve.Request, caller durward.Caller) bool {
-	return !slices.ContainsFunc(list, func(r *mcpserve.Request) bool { return r.Caller != caller })
 }

@@ -57,6 +57,8 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
+var limitedCaller = durward.Caller{Name: "token:limited", Method: "bearer"}
+
 // What a server logs is for whose call it works on, from the level on that they want.
 func TestLogOfAServer(t *testing.T) {
 	s := openSurface(t)
@@ -66,7 +68,8 @@ func TestLogOfAServer(t *testing.T) {
 		<-more
 		return finished()
 	}
-	log := func(text string) { s.mcp.Logged("files", json.RawMessage(text)) }
+	var callers []durward.Caller
+	log := func(text string) { s.mcp.Logged("files", callers, json.RawMessage(text)) }
 	limited, idle := s.visit("limited").begin(`{}`), s.visit("all").begin(`{}`)
 	for _, v := range []visitor{limited, idle} {
 		says(t, v.ask("logging/setLevel", `"level":"warning"`), `"result":{}`)
@@ -76,11 +79,16 @@ func TestLogOfAServer(t *testing.T) {
 	answers := make(chan func() string)
 	go func() { answers <- limited.events("POST", callOf(7, "read", ``)) }()
 	<-began
+	callers = []durward.Caller{limitedCaller}
 	log(`{"level":"info","data":"too little"}`)
 	log(`{"level":"no such level","data":"nothing"}`)
 	log(`{"data":{"n":1.0,"z":12345678901234567890},"level":"error","logger":"db","other":1}`)
 	log(`{"level":"warning"}`)
-	s.mcp.Logged("other", json.RawMessage(`{"level":"error","data":"of another server"}`))
+	s.mcp.Logged("other", nil, json.RawMessage(`{"level":"error","data":"of another server"}`))
+	callers = append(callers, durward.Caller{Name: "token:other", Method: "bearer"})
+	log(`{"level":"error","data":"perhaps of somebody who is no client of MCP"}`)
+	callers = nil
+	log(`{"level":"error","data":"of nobody's call"}`)
 	more <- true
 	next := <-answers
 	const message = `{"jsonrpc":"2.0","method":"notifications/message","params":`
@@ -108,13 +116,14 @@ func TestLogOfAServerWithCallsOfSeveral(t *testing.T) {
 		return finished()
 	}
 	answers := map[string]chan string{"all": make(chan string, 1), "limited": make(chan string, 1)}
+	callers := []durward.Caller{limitedCaller, {Name: "token:all", Method: "bearer"}}
 	for token, answer := range answers {
 		v := s.visit(token).begin(`{}`)
 		v.ask("logging/setLevel", `"level":"debug"`)
 		go func() { answer <- v.ask("tools/call", `"name":"read"`) }()
 		<-began
 	}
-	s.mcp.Logged("files", json.RawMessage(`{"level":"error","data":"a secret"}`))
+	s.mcp.Logged("files", callers, json.RawMessage(`{"level":"error","data":"a secret"}`))
 	more <- true
 	more <- true
 	has(t, <-answers["all"], "a secret")

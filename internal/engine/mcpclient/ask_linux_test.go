@@ -137,6 +137,10 @@ func TestAskingNobody(t *testing.T) {
 	if _, err := s.Wait(patient(t)); reason(durward.Result{}, err) != "cancelled" {
 		t.Errorf("it ended with %v", err)
 	}
+	h.until(t, "a", func(Status) bool { // the server has answered it all the same
+		process, err := h.servers["a"].current()
+		return err == nil && len(process.callers()) == 0
+	})
 	many := newCaller(elicit, "{}")
 	hold := make(chan struct{})
 	many.answer = func(ctx context.Context, _ string) (json.RawMessage, error) {

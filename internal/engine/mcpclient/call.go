@@ -27,6 +27,7 @@ var errHung = errors.New("it did not answer a call within 5 seconds of its cance
 type prepared struct {
 	engine *Engine
 	server *server
+	caller durward.Caller
 	target hubconfig.Target
 	input  json.RawMessage // the arguments of a tool, or the params of another request
 	resume json.RawMessage // what a modern server is brought beside it; nil for nothing
@@ -161,7 +162,7 @@ func (process *run) call(ctx context.Context, p *prepared, events durward.Events
 		defer s.slots.give()
 		return process.subscribe(ctx, p.target.Method, keyOf(p.input, "uri"))
 	}
-	q, _ := process.pose(ctx, p.method(), func(id int64) json.RawMessage { return process.callParams(id, p, events) }, events)
+	q, _ := process.pose(ctx, p.method(), func(id int64) json.RawMessage { return process.callParams(id, p, events) }, &p.caller, events)
 	if q == nil {
 		s.slots.give()
 		if ctx.Err() != nil {
@@ -265,7 +266,7 @@ func (p *run) abandon(q *question) {
 		select {
 		case <-q.reply:
 		case <-timer:
-			p.forget(q.id)
+			p.giveUp(q.id)
 			if p.config.Concurrency <= 1 {
 				p.leave(p)
 				p.end(errHung)
@@ -341,7 +342,7 @@ func (p *run) hear(m jsonrpc.Message) {
 	case "notifications/message":
 		p.log.Debug("an MCP server logs", "bytes", len(m.Params))
 		if tell := p.engine.options.Message; tell != nil && m.Params != nil {
-			tell(p.config.Name, m.Params)
+			tell(p.config.Name, p.callers(), m.Params)
 		}
 	}
 }

@@ -279,7 +279,7 @@ func TestAServerThatDoesNotRead(t *testing.T) {
 func TestProgress(t *testing.T) {
 	for _, era := range []string{"", "modern"} {
 		var said []string
-		h := newHub(t, Options{Message: func(server string, params json.RawMessage) {
+		h := newHub(t, Options{Message: func(server string, _ []durward.Caller, params json.RawMessage) {
 			said = append(said, server+" "+string(params)) // by one goroutine, and read after its end
 		}}, entry("a", strings.Fields(era)...))
 		h.Start(patient(t))

@@ -29,8 +29,9 @@ type reply struct {
 // A question is a request that a server has been sent.
 type question struct {
 	id     int64
-	reply  chan reply // takes one
-	stands bool       // it is open for as long as the run, as a rule, and nobody waits for it
+	reply  chan reply      // takes one
+	stands bool            // it is open for as long as the run, as a rule, and nobody waits for it
+	caller *durward.Caller // whose call it is; nil for what we ask ourselves
 
 	// ctx ends when nobody waits for the answer any more; nil where there are no events.
 	ctx  context.Context
@@ -111,6 +112,7 @@ type conn struct {
 	asked map[int64]*question // guarded by mu
 	waits int                 // guarded by mu; how many of those somebody waits for
 	heard int                 // guarded by mu; how many had an answer
+	late  lateCalls           // guarded by mu
 	over  error               // guarded by mu; why nothing can be asked any more
 }
 
@@ -124,17 +126,17 @@ func newConn(w wire, r *run) *conn {
 // ask sends a request; params may depend on its id. An error without a question means that the
 // server has nothing of it. With a question, which then always gets a reply, ctx has ended
 // while the request was written.
-func (c *conn) ask(ctx context.Context, method string, params func(id int64) json.RawMessage, events durward.Events) (*question, error) {
-	q, err := c.pose(ctx, method, params, events)
+func (c *conn) ask(ctx context.Context, method string, params func(id int64) json.RawMessage) (*question, error) {
+	q, err := c.pose(ctx, method, params, nil, nil)
 	if q != nil {
 		c.mind()
 	}
 	return q, err
 }
 
-// pose is ask for who calls hearOut next.
-func (c *conn) pose(ctx context.Context, method string, params func(id int64) json.RawMessage, events durward.Events) (*question, error) {
-	q := &question{id: c.of.ids.Add(1), reply: make(chan reply, 1), stands: method == listening, events: events}
+// pose is ask for who calls hearOut next, and for the calls of others.
+func (c *conn) pose(ctx context.Context, method string, params func(id int64) json.RawMessage, caller *durward.Caller, events durward.Events) (*question, error) {
+	q := &question{id: c.of.ids.Add(1), reply: make(chan reply, 1), stands: method == listening, caller: caller, events: events}
 	if events != nil {
 		q.ctx, q.over = context.WithCancel(ctx)
 	}
@@ -174,6 +176,11 @@ func (c *conn) expect(q *question) error {
 func (c *conn) forget(id int64) *question {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.drop(id)
+}
+
+// drop needs mu.
+func (c *conn) drop(id int64) *question {
 	q := c.asked[id]
 	delete(c.asked, id)
 	if q != nil && !q.stands {
@@ -205,22 +212,6 @@ func (c *conn) only() *question {
 		}
 	}
 	return nil
-}
-
-// listener gives the one question of which somebody hears what happens, nil where there are others.
-func (c *conn) listener() (only *question) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, q := range c.asked {
-		switch {
-		case !q.listens():
-		case only != nil:
-			return nil
-		default:
-			only = q
-		}
-	}
-	return only
 }
 
 // finish answers all questions, and those to come.
@@ -288,14 +279,25 @@ func (c *conn) takeOne(text []byte) {
 // settle hands a reply to who waits for it. An id that nobody waits for, or waits for no more,
 // means nothing.
 func (c *conn) settle(id jsonrpc.ID, r reply, text []byte) {
-	if q := c.forget(numberOf(id)); q != nil {
-		c.mu.Lock()
-		c.heard++
-		c.mu.Unlock()
-		q.reply <- r
+	q := c.heardOf(numberOf(id))
+	if q == nil {
+		c.skip("an answer that nobody waits for", text)
 		return
 	}
-	c.skip("an answer that nobody waits for", text)
+	q.reply <- r
+}
+
+// heardOf is forget for what has its answer.
+func (c *conn) heardOf(id int64) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.drop(id)
+	if q == nil {
+		c.late.answered(id)
+	} else {
+		c.heard++
+	}
+	return q
 }
 
 // numberOf reads an id as one of ours; zero is none.

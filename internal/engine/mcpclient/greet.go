@@ -170,7 +170,7 @@ func (t *talk) tryBare() (err error) {
 
 // question sends a request that is small enough for any pipe.
 func (t *talk) question(method string, params json.RawMessage) (chan reply, error) {
-	q, err := t.ask(t.ctx, method, func(int64) json.RawMessage { return params }, nil)
+	q, err := t.ask(t.ctx, method, func(int64) json.RawMessage { return params })
 	switch {
 	case t.ctx.Err() != nil:
 		return nil, t.ctx.Err()

@@ -169,7 +169,7 @@ func (p *run) page(ctx context.Context, l *listing) (json.RawMessage, error) {
 // inquire asks something that is no call, and waits for the answer.
 func (p *run) inquire(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
 	text, _ := json.Marshal(params) // strings are never refused
-	q, err := p.pose(ctx, method, func(int64) json.RawMessage { return text }, nil)
+	q, err := p.pose(ctx, method, func(int64) json.RawMessage { return text }, nil, nil)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:

@@ -74,9 +74,10 @@ type Options struct {
 	// runs no more. It is called from any goroutine, and must not call Close or Restart.
 	Changed func(server string)
 	// Message, if set, is told what a server says for its log: the params of
-	// notifications/message as they came. It is called in the order of the messages and must
+	// notifications/message as they came, and the callers of all calls that it may be working on,
+	// also of those that were given up. It is called in the order of the messages and must
 	// not block; the server is not read meanwhile.
-	Message func(server string, params json.RawMessage)
+	Message func(server string, callers []durward.Caller, params json.RawMessage)
 	// Updated, if set, is told of a resource that changed, to which somebody has subscribed: the
 	// params of notifications/resources/updated as they came. It is called as Message is.
 	Updated func(server string, params json.RawMessage)
@@ -207,7 +208,7 @@ func (e *Engine) Prepare(ctx context.Context, t durward.Tool, c durward.Call, g 
 			Reason: durward.BadCall, Op: op, Hint: "send an object of arguments", Err: fmt.Errorf("tool %q takes an object", t.ID),
 		}
 	}
-	p := &prepared{engine: e, server: e.servers[target.Server], target: *target, input: c.Input, resume: c.Resume, limit: bound(g.Limits)}
+	p := &prepared{engine: e, server: e.servers[target.Server], caller: c.Caller, target: *target, input: c.Input, resume: c.Resume, limit: bound(g.Limits)}
 	if _, err := p.server.current(); err != nil {
 		return nil, err
 	}

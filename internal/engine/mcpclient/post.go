@@ -81,7 +81,12 @@ func (m *remote) give(message jsonrpc.Message, err error) {
 	if message.Kind != jsonrpc.Request {
 		return
 	}
-	if q := m.forget(numberOf(message.ID)); q != nil {
+	end := m.forget
+	switch durward.ReasonOf(err) {
+	case durward.DeadlineExceeded, durward.CallCancelled, durward.ServerDisconnected: // it may go on
+		end = m.giveUp
+	}
+	if q := end(numberOf(message.ID)); q != nil {
 		q.reply <- reply{err: err}
 	}
 }

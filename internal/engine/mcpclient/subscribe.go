@@ -89,7 +89,7 @@ func (p *run) listen(ctx context.Context) error {
 		return nil
 	}
 	params, _ := json.Marshal(map[string]any{"_meta": p.meta(modern, 0, p.config.Offer, p.engine.levelFor(nil)), "notifications": wanted}) // strings are never refused
-	q, _ := p.ask(ctx, listening, func(int64) json.RawMessage { return params }, nil)
+	q, _ := p.ask(ctx, listening, func(int64) json.RawMessage { return params })
 	switch {
 	case q != nil:
 	case ctx.Err() != nil:

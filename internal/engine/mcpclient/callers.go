@@ -1,0 +1,90 @@
+package mcpclient
+
+import (
+	"slices"
+
+	"github.com/durward/durward"
+)
+
+// mostLate is how many of the calls that were given up are known by their ids.
+const mostLate = 1024
+
+// LateCalls are those that were given up and have no answer: the server may work on them all the
+// same. The zero value has none.
+type lateCalls struct {
+	callers map[durward.Caller]int   // how many each has
+	ids     map[int64]durward.Caller // whose which is; one that has no room here stays until the run ends
+}
+
+func (l *lateCalls) add(id int64, caller durward.Caller) {
+	if l.callers == nil {
+		l.callers, l.ids = make(map[durward.Caller]int), make(map[int64]durward.Caller)
+	}
+	l.callers[caller]++
+	if len(l.ids) < mostLate {
+		l.ids[id] = caller
+	}
+}
+
+// answered is for an answer to whatever has that id.
+func (l *lateCalls) answered(id int64) {
+	caller, ok := l.ids[id]
+	if !ok {
+		return
+	}
+	delete(l.ids, id)
+	if l.callers[caller]--; l.callers[caller] == 0 {
+		delete(l.callers, caller)
+	}
+}
+
+// giveUp is forget for what the server may work on all the same.
+func (c *conn) giveUp(id int64) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.drop(id)
+	if q != nil && q.caller != nil {
+		c.late.add(id, *q.caller)
+	}
+	return q
+}
+
+// callers lists those of the calls that the server may be working on.
+func (c *conn) callers() (list []durward.Caller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for caller := range c.late.callers {
+		list = append(list, caller)
+	}
+	for _, q := range c.asked {
+		if q.caller != nil && !slices.Contains(list, *q.caller) {
+			list = append(list, *q.caller)
+		}
+	}
+	return list
+}
+
+// listener gives the one call that waits for its answer, if somebody hears what happens to it; nil
+// where what the server says may be about somebody else's call.
+func (c *conn) listener() (only *question) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.asked {
+		switch {
+		case q.caller == nil:
+		case only != nil:
+			return nil
+		default:
+			only = q
+		}
+	}
+	if only == nil || !only.listens() {
+		return nil
+	}
+	for caller := range c.late.callers {
+		if caller != *only.caller {
+			return nil
+		}
+	}
+	return only
+}
