@@ -119,6 +119,9 @@ func NotStrict(err error) error {
 	}
 	what := "the body is not strict JSON"
 	if at := new(jsonx.SyntaxError); errors.As(err, &at) {
+		if at.Over {
+			what = "the body is over a limit: " + at.Problem
+		}
 		what = fmt.Sprintf("%s (line %d, column %d)", what, at.Line, at.Column)
 	}
 	return &durward.Error{Reason: durward.BadJSON, Op: "decode", Err: errors.New(what)}

@@ -18,6 +18,9 @@ type SyntaxError struct {
 	Offset, Line, Column int
 	// Problem says what is wrong. It may quote a name from the text.
 	Problem string
+	// Over is set where the text holds more than was allowed, whether it is JSON or not. Problem
+	// quotes nothing then.
+	Over bool
 }
 
 // Error gives "line:column: problem".
@@ -27,15 +30,21 @@ func (e *SyntaxError) Error() string {
 
 // refusal is the error for a problem at an offset of data.
 func refusal(data []byte, offset int, problem string) error {
+	return refuse(data, offset, SyntaxError{Problem: problem})
+}
+
+// refuse puts the place to an error.
+func refuse(data []byte, offset int, e SyntaxError) error {
 	offset = min(max(offset, 0), len(data))
 	before := data[:offset]
 	line := 1 + bytes.Count(before, []byte{'\n'})
 	column := 1 + utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):])
+	e.Offset, e.Line, e.Column = offset, line, column
 	return &durward.Error{
 		Reason: durward.BadJSON,
 		Op:     op,
 		Where:  durward.Position{Line: line, Column: column},
-		Err:    &SyntaxError{Offset: offset, Line: line, Column: column, Problem: problem},
+		Err:    &e,
 	}
 }
 

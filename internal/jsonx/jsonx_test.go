@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 			if !errors.As(err, &at) {
 				t.Fatalf("%v has no SyntaxError", err)
 			}
-			if at.Line != tt.line || at.Column != tt.column || at.Problem != tt.problem {
+			if at.Line != tt.line || at.Column != tt.column || at.Problem != tt.problem || at.Over {
 				t.Errorf("got %v, want %d:%d: %s", at, tt.line, tt.column, tt.problem)
 			}
 			var e *durward.Error
@@ -128,6 +128,9 @@ func TestLimits(t *testing.T) {
 			err := jsonx.Check([]byte(tt.text), tt.limits)
 			if got := durward.ReasonOf(err); got != tt.want || (err == nil) != (tt.want == "") {
 				t.Errorf("Check = %v, want reason %q", err, tt.want)
+			}
+			if at := new(jsonx.SyntaxError); errors.As(err, &at) && !at.Over {
+				t.Errorf("%v is said to be no JSON", err)
 			}
 		})
 	}

@@ -45,12 +45,12 @@ func (s *scanner) document(t reflect.Type) error {
 
 func (s *scanner) value(t reflect.Type, depth int) error {
 	if s.values++; s.values > s.limits.Values {
-		return s.fail(fmt.Sprintf("more than %d values", s.limits.Values))
+		return s.tooMuch(fmt.Sprintf("more than %d values", s.limits.Values))
 	}
 	switch c := s.peek(); {
 	case c == '{' || c == '[':
 		if depth == s.limits.Depth {
-			return s.fail(fmt.Sprintf("nested deeper than %d", s.limits.Depth))
+			return s.tooMuch(fmt.Sprintf("nested deeper than %d", s.limits.Depth))
 		}
 		s.at++
 		if c == '{' {
@@ -350,6 +350,10 @@ func (s *scanner) unexpected(wanted string) error {
 }
 
 func (s *scanner) fail(problem string) error { return refusal(s.data, s.at, problem) }
+
+func (s *scanner) tooMuch(problem string) error {
+	return refuse(s.data, s.at, SyntaxError{Problem: problem, Over: true})
+}
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 

@@ -310,6 +310,10 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s %s %.60s: %d %s", test.method, test.path, test.body, status, text)
 		}
 	}
+	if _, text, _ := b.send("POST", "/execute", `{"tool_name":"read","arguments":{"a":`+strings.Repeat("[", 200)+strings.Repeat("]", 200)+`}}`); text !=
+		`{"code":"bad_json","detail":"the body is over a limit: nested deeper than 128 (line 1, column 164)"}` {
+		t.Error(text)
+	}
 	b.bind = func(durward.Call) error {
 		return &durward.Error{Reason: durward.OutsideRoot, Err: durward.Detail{
 			Members: map[string]any{"pointer": "/path", "rule": "outsideSandbox", "given": "../x"}, Err: errors.New("/srv/secret"),
