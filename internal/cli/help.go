@@ -148,6 +148,17 @@ func execServerAnswers(reason durward.Reason) []errorpage.Answer {
 // helpFor is the command that says what a code means.
 func helpFor(code string) string { return mainName + " help " + code }
 
+// helpFound shows a command, unless the words behind it name one below it that there is not.
+func helpFound(w io.Writer, cmd *cobra.Command) error {
+	if cmd.HasSubCommands() {
+		if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
+			return err
+		}
+	}
+	help(w, cmd)
+	return nil
+}
+
 // help shows a command, its examples first.
 func help(w io.Writer, cmd *cobra.Command) {
 	if cmd.Example != "" {

@@ -40,6 +40,9 @@ over HTTP. Secrets do not stand in the file: name a variable of the hub instead,
 	f.StringVar(&n.Type, "type", "http", "ask it over `TRANSPORT`: http or sse")
 	f.StringArrayVar(&n.headers, "header", nil, "send it the header `NAME=VALUE` (may be repeated)")
 	f.BoolVar(&n.dryRun, "dry-run", false, "say what would change and change nothing")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usageError("write -- before a command with flags of its own: "+addForm, "%w", flagError(err))
+	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := n.take(x, args, cmd.ArgsLenAtDash()); err != nil {
 			return err
@@ -49,18 +52,24 @@ over HTTP. Secrets do not stand in the file: name a variable of the hub instead,
 	return cmd
 }
 
+// addForm is what adds a server that is started by a command.
+const addForm = "durward server add NAME -- COMMAND ARGUMENT…"
+
 // take makes an entry of what the command line says.
 func (n *newServer) take(x *hubServing, args []string, dash int) error {
 	if dash < 0 {
 		dash = len(args)
 	}
 	command := args[dash:]
-	const form = "durward server add NAME -- COMMAND ARGUMENT…"
 	switch {
-	case dash != 1:
-		return usageError(form, "one name stands before --, and not %d", dash)
+	case dash == 0:
+		return usageError("write "+addForm, "NAME is missing")
+	case dash > 1 && len(command) == 0:
+		return usageError("write -- before the command: "+addForm, "%q stands behind the name of the server", args[1])
+	case dash > 1:
+		return usageError("write one name before --: "+addForm, "%q is one word too many", args[1])
 	case len(command) == 0 && n.URL == "":
-		return usageError(form, "the command is missing")
+		return usageError("write "+addForm+", or add --url URL", "COMMAND is missing")
 	case len(command) > 0 && n.URL != "":
 		return usageError("leave one of them out", "a server has a command or a URL")
 	case n.URL == "" && (len(n.headers) > 0 || x.given("type")):

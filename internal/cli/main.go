@@ -48,6 +48,8 @@ type program struct {
 	configured *configuration
 	// idle is set once commands could have run and none does any more.
 	idle bool
+	// misnamed is set where the help of a command was asked for that there is not.
+	misnamed error
 	// told is set once an error was told.
 	told bool
 	// called is the name that the program was called by.
@@ -98,7 +100,7 @@ func (p *program) main(ctx context.Context, args []string) int {
 	if cmd != nil && p.command == "" {
 		p.command = commandName(cmd)
 	}
-	return p.fail(err)
+	return p.fail(errors.Join(err, p.misnamed))
 }
 
 // asksForJSON reports whether --json stands before the words of another program.

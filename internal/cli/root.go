@@ -27,7 +27,7 @@ All commands, and every code:  durward help, durward help CODE
 // root gives the tree of the commands that words may name.
 func (p *program) root(words []string) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "durward",
+		Use:           "durward COMMAND",
 		Short:         "run the commands that agents ask for, under one policy",
 		Example:       "  durward exec -- ls -l\n  durward doctor",
 		SilenceErrors: true, SilenceUsage: true,
@@ -47,7 +47,7 @@ func (p *program) root(words []string) *cobra.Command {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(p.stdout, cmd) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { p.misnamed = helpFound(p.stdout, cmd) })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(cmd.CommandPath()+" --help lists the flags", "%w", flagError(err))
 	})
@@ -55,6 +55,7 @@ func (p *program) root(words []string) *cobra.Command {
 	root.AddCommand(p.commands(words)...)
 	root.SetHelpCommand(p.helpCommand())
 	makeStrict(root)
+	showFlags(root)
 	return root
 }
 
@@ -105,7 +106,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 
 // group makes a command that only holds others: alone it shows its help.
 func group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
-	cmd.Args = unknownCommand
+	cmd.Use, cmd.Args = cmd.Use+" COMMAND", unknownCommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(below...)
 	return cmd
@@ -125,9 +126,36 @@ func atMost(n int) cobra.PositionalArgs {
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
-			return usageError(cmd.CommandPath()+" --help shows the form", "a word is missing: %s", cmd.UseLine())
+			return usageError("write "+cmd.UseLine(), "%s is missing", wordsOf(cmd)[len(args)])
 		}
 		return atMost(n)(cmd, args)
+	}
+}
+
+// wordsOf names the words that a command needs, in the order of its form. What stands in brackets
+// may be left out.
+func wordsOf(cmd *cobra.Command) []string {
+	var words []string
+	depth := 0
+	for _, word := range strings.Fields(cmd.Use)[1:] {
+		depth += strings.Count(word, "[")
+		if depth == 0 && word != "--" {
+			words = append(words, word)
+		}
+		depth -= strings.Count(word, "]")
+	}
+	return words
+}
+
+// showFlags has the form of each command, and of those below it, say in one way that there are flags.
+func showFlags(cmd *cobra.Command) {
+	cmd.DisableFlagsInUseLine = true
+	const flags = "[FLAG…]"
+	if name, words, _ := strings.Cut(cmd.Use, " "); !strings.Contains(words, flags) && words != "COMMAND" {
+		cmd.Use = strings.TrimSpace(name + " " + flags + " " + words)
+	}
+	for _, below := range cmd.Commands() {
+		showFlags(below)
 	}
 }
 
