@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,6 +106,18 @@ func hubReason(status int, path string) durward.Reason {
 		return durward.ServerUnknown
 	}
 	return durward.Unhealthy
+}
+
+// nameServers says which servers a hub has that has none of that name. Any other error stays as it is.
+func (h *runningHub) nameServers(ctx context.Context, name string, err error) error {
+	if durward.ReasonOf(err) != durward.ServerUnknown {
+		return err
+	}
+	fix := "see what it is configured with: durward server list"
+	if health, failed := h.health(ctx); failed == nil && len(health.Servers) > 0 {
+		fix = "use " + strings.Join(slices.Sorted(maps.Keys(health.Servers)), ", ")
+	}
+	return h.fault(durward.ServerUnknown, fix, fmt.Errorf("the hub at %s has no server %q", h.url, name))
 }
 
 func (*runningHub) fault(reason durward.Reason, hint string, err error) error {

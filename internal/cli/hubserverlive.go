@@ -47,7 +47,7 @@ func (x *hubServing) restartServer(ctx context.Context, where, name string) erro
 	var said struct{}
 	wrong := h.ask(ctx, hubStartPatience, http.MethodPost, "/servers/"+url.PathEscape(name)+"/restart", &said)
 	if durward.ReasonOf(wrong) == durward.ServerUnknown || durward.ReasonOf(wrong) == durward.Unauthenticated {
-		return wrong
+		return h.nameServers(ctx, name, wrong)
 	}
 	health, err := h.health(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (x *hubServing) showLogs(ctx context.Context, where, name string, most int)
 	}
 	said := logsData{}
 	if err := h.ask(ctx, hubPatience, http.MethodGet, "/servers/"+url.PathEscape(name)+"/logs", &said); err != nil {
-		return err
+		return h.nameServers(ctx, name, err)
 	}
 	said.Lines = said.Lines[max(len(said.Lines)-most, 0):]
 	if x.json {
