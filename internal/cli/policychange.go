@@ -19,6 +19,8 @@ type policyChange struct {
 	mode fs.FileMode
 	// doc is what the text says as it was.
 	doc *mcppolicy.Document
+	// instead is what to do where the change cannot be made, or empty.
+	instead string
 }
 
 // changeCommand makes a command that changes one place or a few of a policy; word is
@@ -117,6 +119,9 @@ func (c *policyChange) finish() error {
 // refused says of the mistakes that a change would lead to that it was not made.
 func (c *policyChange) refused(err error) error {
 	hint := "nothing was changed; the lines are those of the changed text. Mend what is named, or change it by hand: durward policy edit"
+	if c.instead != "" {
+		hint = "nothing was changed; " + c.instead
+	}
 	if c.first {
 		hint = "nothing was made; the lines are those of the text to begin with. Mend what is named, or begin with a directory that exists: " + beginning(c.file)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/durward/durward/internal/config/edit"
 	"github.com/durward/durward/internal/machine"
+	"github.com/durward/durward/internal/mcppolicy"
 )
 
 // addedFileBytes bounds the files that a write rule of ours lets be written.
@@ -88,10 +89,25 @@ func (c *policyChange) removeRoot(word string, write bool) error {
 	if write {
 		err = c.removeWriteRules(path)
 	}
+	c.instead = c.insteadOfRemoving(path, write)
 	if err == nil && len(c.done) == 0 {
 		err = usageError("durward policy show lists the roots", "%s is no root of this policy", path)
 	}
 	return err
+}
+
+// insteadOfRemoving says what to do where a root cannot be removed, because it is the last one or
+// has write rules.
+func (c *policyChange) insteadOfRemoving(root string, write bool) string {
+	policy := " --policy " + shellPath(c.file)
+	inIt := func(e mcppolicy.WriteEntry) bool { return within(physical(root), physical(e.Path.Value)) }
+	switch {
+	case !slices.ContainsFunc(c.rootPaths(), func(other string) bool { return !samePlace(other, root) }):
+		return "a policy has one root at least. Add another one first: durward policy add-root DIR" + policy
+	case !write && slices.ContainsFunc(c.doc.WriteRules, inIt):
+		return "files may be written in it. Remove the write rules with it: durward policy remove-root " + shellPath(root) + " --write" + policy
+	}
+	return ""
 }
 
 // removeWriteRules removes the rules of a directory and of what lies in it.
