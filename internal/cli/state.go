@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -42,17 +43,29 @@ func (p *program) warnOfVariables() {
 
 // stateDir is where durward keeps what must outlive it.
 func (p *program) stateDir() (string, error) {
-	dir, fix := p.env[varStateDir], "set "+varStateDir+" to an absolute path"
+	dir := p.env[varStateDir]
 	if dir == "" {
 		dir = p.userDir(statePlace, mainName)
 	}
 	if !filepath.IsAbs(dir) {
 		return "", &durward.Error{
-			Kind: durward.Unavailable, Reason: durward.AuditUnavailable, Op: "state", Hint: fix,
-			Err: errors.New("no folder for the audit log is known: there is no absolute path in HOME or " + varStateDir),
+			Kind: durward.Unavailable, Reason: durward.AuditUnavailable, Op: "state", Hint: "set " + varStateDir + " to an absolute path",
+			Err: errors.New("no folder for the audit log is known: " + p.stateless()),
 		}
 	}
 	return filepath.Clean(dir), nil
+}
+
+// stateless says why there is no place for the state.
+func (p *program) stateless() string {
+	const relative = "%s is %q, which is no absolute path"
+	switch home := p.home(); {
+	case p.env[varStateDir] != "":
+		return fmt.Sprintf(relative, varStateDir, p.env[varStateDir])
+	case home != "":
+		return fmt.Sprintf(relative, "HOME", home)
+	}
+	return "neither " + varStateDir + " nor HOME is set"
 }
 
 func (p *program) auditDir() (string, error) {
