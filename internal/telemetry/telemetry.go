@@ -1,14 +1,14 @@
 // Package telemetry counts what happens and shows it in the text format of Prometheus.
 //
+//	# HELP durward_gateway_calls_total
+//	# TYPE durward_gateway_calls_total counter
 //	durward_gateway_calls_total{tool="web.fetch",code="ok"} 12
-//	durward_gateway_call_duration_seconds_bucket{tool="web.fetch",le="0.1"} 9
 //
 // Values of labels are bounded by whoever counts: nothing here forgets one.
 package telemetry
 
 import (
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +19,10 @@ import (
 type Registry struct{ set *metrics.Set }
 
 // New makes a registry that holds nothing.
-func New() *Registry { return &Registry{metrics.NewSet()} }
+func New() *Registry {
+	metrics.ExposeMetadata(true) // the format leaves the type of a metric open without
+	return &Registry{metrics.NewSet()}
+}
 
 // Write writes all metrics, sorted by name.
 func (r *Registry) Write(w io.Writer) { r.set.WritePrometheus(w) }
@@ -35,59 +38,32 @@ func (r *Registry) Counter(name string, labels ...Label) Counter {
 	return Counter{r.set.GetOrCreateCounter(series(name, labels))}
 }
 
-// Gauge has value asked whenever the metrics are written. The first function of a name stays.
-func (r *Registry) Gauge(name string, value func() float64) { r.set.GetOrCreateGauge(name, value) }
+// Gauge has value asked whenever the metrics are written. The first function of a name with labels
+// stays.
+func (r *Registry) Gauge(name string, value func() float64, labels ...Label) {
+	r.set.GetOrCreateGauge(series(name, labels), value)
+}
 
 // buckets are the upper bounds of a histogram of durations, in seconds.
-var buckets = []struct {
-	bound time.Duration
-	le    string
-}{
-	{time.Millisecond, "0.001"},
-	{5 * time.Millisecond, "0.005"},
-	{10 * time.Millisecond, "0.01"},
-	{50 * time.Millisecond, "0.05"},
-	{100 * time.Millisecond, "0.1"},
-	{500 * time.Millisecond, "0.5"},
-	{time.Second, "1"},
-	{5 * time.Second, "5"},
-	{10 * time.Second, "10"},
-	{60 * time.Second, "60"},
-	{300 * time.Second, "300"},
-}
+var buckets = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300}
 
 // A Histogram tells how long things took. It is safe for concurrent use.
-type Histogram struct {
-	within []*metrics.Counter // as buckets, and one for all
-	sum    *metrics.FloatCounter
-	count  *metrics.Counter
-}
+type Histogram struct{ of *metrics.PrometheusHistogram }
 
 // Histogram gives the histogram of a name, which ends in _seconds, with labels: the same one
 // each time.
 func (r *Registry) Histogram(name string, labels ...Label) Histogram {
-	h := Histogram{sum: r.set.GetOrCreateFloatCounter(series(name+"_sum", labels)), count: r.set.GetOrCreateCounter(series(name+"_count", labels))}
-	labels = labels[:len(labels):len(labels)]
-	for _, b := range buckets {
-		h.within = append(h.within, r.set.GetOrCreateCounter(series(name+"_bucket", append(labels, Label{"le", b.le}))))
-	}
-	h.within = append(h.within, r.set.GetOrCreateCounter(series(name+"_bucket", append(labels, Label{"le", "+Inf"}))))
-	return h
+	return Histogram{r.set.GetOrCreatePrometheusHistogramExt(series(name, labels), buckets)}
 }
 
 // Observe adds a duration.
-func (h Histogram) Observe(d time.Duration) {
-	for i, b := range buckets {
-		if d <= b.bound {
-			h.within[i].Inc()
-		}
-	}
-	h.within[len(buckets)].Inc()
-	h.sum.Add(d.Seconds())
-	h.count.Inc()
-}
+func (h Histogram) Observe(d time.Duration) { h.of.Update(d.Seconds()) }
 
-// series gives the name of a metric with its labels.
+// escapes are what the format has for the value of a label. Other control characters stand as
+// they are.
+var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+// series gives the name of a metric with its labels, whose values are made UTF-8.
 func series(name string, labels []Label) string {
 	if len(labels) == 0 {
 		return name
@@ -96,9 +72,7 @@ func series(name string, labels []Label) string {
 	b.WriteString(name)
 	for i, l := range labels {
 		b.WriteByte("{,"[min(i, 1)])
-		b.WriteString(l.Name)
-		b.WriteByte('=')
-		b.WriteString(strconv.Quote(l.Value))
+		b.WriteString(l.Name + `="` + escapes.Replace(strings.ToValidUTF8(l.Value, "\uFFFD")) + `"`)
 	}
 	b.WriteByte('}')
 	return b.String()

@@ -402,7 +402,7 @@ func TestWhatIsShown(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	_, page, _ := b.send("GET", "/metrics", "")
-	for _, line := range []string{`mcp_server_up{server="files"} 1`, `mcp_server_up{server="gone"} 0`, `mcp_calls_in_flight 0`} {
+	for _, line := range []string{`mcp_server_up{server="files"} 1`, `mcp_server_up{server="gone"} 0`, `# TYPE mcp_server_up gauge`, `# TYPE mcp_server_restarts_total counter`, `mcp_calls_in_flight 0`} {
 		if !strings.Contains(page, line+"\n") && !strings.HasSuffix(page, line) {
 			t.Errorf("no %s in\n%s", line, page)
 		}

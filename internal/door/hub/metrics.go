@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -61,12 +60,11 @@ func (m *Metrics) tally(c counted) tally {
 // write writes all metrics, those of the servers among them.
 func (m *Metrics) write(w io.Writer, servers []Server) {
 	m.registry.Write(w)
+	now := telemetry.New()
 	for _, s := range servers {
-		up := 0
-		if s.Running {
-			up = 1
-		}
-		fmt.Fprintf(w, "mcp_server_up{server=%q} %d\n", s.Name, up)
-		fmt.Fprintf(w, "mcp_server_restarts_total{server=%q} %d\n", s.Name, s.Restarts)
+		of := telemetry.Label{Name: "server", Value: s.Name}
+		now.Counter("mcp_server_restarts_total", of).AddInt64(int64(s.Restarts))
+		now.Gauge("mcp_server_up", func() float64 { return map[bool]float64{true: 1}[s.Running] }, of)
 	}
+	now.Write(w)
 }
