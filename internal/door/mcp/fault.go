@@ -142,6 +142,8 @@ func meaning(err error) (code word, rule string) {
 	reason := durward.ReasonOf(err)
 	e, ok := exceptions[reason]
 	switch {
+	case refusedAtStart(err):
+		return ioError, string(durward.ExecFailed)
 	case !ok:
 		return kindWord(durward.KindOf(err)), ""
 	case e.rule == "=":
@@ -150,6 +152,13 @@ func meaning(err error) (code word, rule string) {
 		return timeout, "concurrency"
 	}
 	return e.code, e.rule
+}
+
+// refusedAtStart reports whether arguments that may be as long as they are, each by itself, were
+// too much for the system together.
+func refusedAtStart(err error) bool {
+	e := durward.AsError(err)
+	return e != nil && e.Reason == durward.ArgTooLong && e.Op == "start"
 }
 
 // CodeOf gives the integer and the words, "POLICY_DENY (outsideAllowedRoots)", for a reason; ok
@@ -182,6 +191,8 @@ func messageOf(err error) string {
 	case e == nil:
 	case told[reason] && e.Err != nil:
 		return e.Err.Error()
+	case refusedAtStart(err):
+		return durward.ExecFailed.Summary() + "; " + e.Hint
 	case reason == durward.NotUTF8 && e.Hint != "": // it says how else to ask
 		return message + "; " + e.Hint
 	}
