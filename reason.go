@@ -274,7 +274,7 @@ var reasonTable = []reasonRow{
 	{SandboxError, Unavailable, "DWD-SANDBOX-002", "the sandbox could not be set up"},
 	{ProgramNotFound, NotFound, "DWD-SANDBOX-003", "the program was not found"},
 	{ProgramNotExecutable, Upstream, "DWD-SANDBOX-004", "the program cannot be executed"},
-	{DirUnavailable, NotFound, "DWD-SANDBOX-005", "the working directory does not exist"},
+	{DirUnavailable, NotFound, "DWD-SANDBOX-005", "the working directory does not exist or is not a directory"},
 	{DirUnreadable, Denied, "DWD-SANDBOX-006", "the working directory cannot be read by the user the command runs as"},
 	{ExecFailed, Internal, "DWD-SANDBOX-007", "the command could not be started"},
 	{ProtectedPath, Denied, "DWD-SANDBOX-008", "a protected path changed while the command ran, so it was ended"},
