@@ -38,7 +38,7 @@ func decode(op string, input json.RawMessage, fields []field) error {
 		}
 	}
 	if others {
-		return misfit(durward.UnknownField, op, fields, "there is no member %q", unknown)
+		return misfit(durward.UnknownField, op, fields, "there is no member %.64q", unknown) // it comes from outside, and is told
 	}
 	for i, f := range fields {
 		if f.needed && values[i] == nil {

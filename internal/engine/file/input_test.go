@@ -5,6 +5,7 @@ package file
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/durward/durward"
@@ -73,6 +74,21 @@ func TestInputs(t *testing.T) {
 		}
 	}
 	unchanged(t, s.dir, before)
+}
+
+// A caller is told which member it is, and no more of its name than a line holds.
+func TestWhatIsToldOfInputs(t *testing.T) {
+	s := newShelf(t)
+	for _, tt := range []struct{ input, want string }{
+		{`{"path":"a","` + strings.Repeat("x", 1<<20) + `":1}`, `there is no member "` + strings.Repeat("x", 64) + `"`},
+		{`{"path":"a","a\nb":1}`, `there is no member "a\nb"`},
+		{`{}`, `"path" is missing`},
+	} {
+		_, err := call(t, s.keeper, Spec{Guard: s.guard}, free, tt.input)
+		if e := durward.AsError(err); e == nil || e.Err.Error() != tt.want {
+			t.Errorf("%.80s: %.200v, want %s", tt.input, err, tt.want)
+		}
+	}
 }
 
 // Whatever the input, it is refused with a reason or is what it says.
