@@ -59,6 +59,7 @@ func TestAnswers(t *testing.T) {
 		{"no version", `{"id":ID,"result":{"content":[]}}`, "malformed_result"},
 		{"a question", result(`{"resultType":"input_required","inputRequests":{},"content":[]}`), "input_required"},
 		{"too deep", result(`{"content":[` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `]}`), "malformed_result"},
+		{"deeper than anybody reads", result(`{"content":[` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `]}`), "malformed_result"},
 		{"an error", `{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"bad arguments"}}`, "server_error"},
 		{"a large error", `{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"` + strings.Repeat("x", limit+1) + `"}}`, "output_too_large"},
 		{"a large result", result(`{"content":["` + strings.Repeat("x", limit) + `"]}`), "output_too_large"},

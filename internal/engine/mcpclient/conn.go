@@ -3,6 +3,8 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"math"
 	"strconv"
 	"sync"
 
@@ -31,6 +33,7 @@ type question struct {
 	id     int64
 	reply  chan reply      // takes one
 	stands bool            // it is open for as long as the run, as a rule, and nobody waits for it
+	lists  bool            // its answer is a list, whose items are judged one by one
 	caller *durward.Caller // whose call it is; nil for what we ask ourselves
 
 	// ctx ends when nobody waits for the answer any more; nil where there are no events.
@@ -136,7 +139,7 @@ func (c *conn) ask(ctx context.Context, method string, params func(id int64) jso
 
 // pose is ask for who calls hearOut next, and for the calls of others.
 func (c *conn) pose(ctx context.Context, method string, params func(id int64) json.RawMessage, caller *durward.Caller, events durward.Events) (*question, error) {
-	q := &question{id: c.of.ids.Add(1), reply: make(chan reply, 1), stands: method == listening, caller: caller, events: events}
+	q := &question{id: c.of.ids.Add(1), reply: make(chan reply, 1), stands: method == listening, lists: isList(method), caller: caller, events: events}
 	if events != nil {
 		q.ctx, q.over = context.WithCancel(ctx)
 	}
@@ -306,18 +309,44 @@ func numberOf(id jsonrpc.ID) int64 {
 	return n
 }
 
-// garbled is for what is not strict JSON. Where it is lax JSON and the answer to something, who
-// asked hears that at once.
+// garbled is for what is not strict JSON, or nested too deeply. Where it is the answer to something,
+// who asked hears that at once.
 func (c *conn) garbled(text []byte) {
+	if id, ok := laxID(text); ok {
+		c.settle(jsonrpc.IntID(id), c.deepList(id, text), text)
+		return
+	}
+	c.skip("a line that is no message", text)
+}
+
+// laxID reads the id of an answer that is lax JSON, or too deep to be read at all.
+func laxID(text []byte) (int64, bool) {
 	var m struct {
 		ID     *int64          `json:"id"`
 		Method json.RawMessage `json:"method"`
 	}
-	if json.Unmarshal(text, &m) == nil && m.ID != nil && m.Method == nil {
-		c.settle(jsonrpc.IntID(*m.ID), reply{err: malformed("it is not strict JSON")}, text)
-		return
+	if json.Unmarshal(text, &m) == nil {
+		if m.ID == nil || m.Method != nil {
+			return 0, false
+		}
+		return *m.ID, true
 	}
-	c.skip("a line that is no message", text)
+	at := new(jsonx.SyntaxError)
+	if err := jsonx.Check(text, jsonx.Limits{Bytes: int64(len(text)), Depth: math.MaxInt, Values: len(text)}); !errors.As(err, &at) || !at.Over {
+		return 0, false
+	}
+	return idAtEnd(text, text)
+}
+
+// deepList takes a list all the same in which something is nested too deeply: that alone is left out.
+func (c *conn) deepList(id int64, text []byte) reply {
+	if q := c.find(id); q != nil && q.lists {
+		m, bad := jsonrpc.ParseWithin(text, jsonx.Limits{Bytes: int64(len(text)), Depth: math.MaxInt, Values: len(text)})
+		if bad == nil && m.Kind == jsonrpc.Response && m.Error == nil {
+			return reply{result: m.Result}
+		}
+	}
+	return reply{err: malformed("it is not strict JSON, or nested too deeply")}
 }
 
 // overlong is for a line that was passed over. Its ends may tell what it would have answered;

@@ -20,8 +20,10 @@ const (
 	mostPages     = 1000
 	mostItems     = 10_000
 	mostListBytes = 64 << 20
-	// mostItemBytes bounds one item; a longer one is left out.
+	// mostItemBytes and itemDepth bound one item; a longer or deeper one is left out. It stands in
+	// a list, in a result, in a message.
 	mostItemBytes = 256 << 10
+	itemDepth     = messageDepth - 3
 	// listTime is what a server gets to tell all that it has of a kind.
 	listTime = 30 * time.Second
 	// listPause is the least time between two lists of one server.
@@ -59,6 +61,11 @@ var kinds = [...]struct{ method, member, key string }{
 	resources: {"resources/list", "resources", "uri"},
 	templates: {"resources/templates/list", "resourceTemplates", "uriTemplate"},
 	prompts:   {"prompts/list", "prompts", "name"},
+}
+
+// isList reports whether a method asks for a list.
+func isList(method string) bool {
+	return slices.ContainsFunc(kinds[:], func(k struct{ method, member, key string }) bool { return k.method == method })
 }
 
 // Item is a resource, a template of resources or a prompt that a server has. Its texts are a
@@ -260,6 +267,8 @@ func (l *listing) add(raw json.RawMessage) (warning string) {
 	switch {
 	case len(raw) > mostItemBytes:
 		return fmt.Sprintf("one is longer than %d bytes; it is left out", mostItemBytes)
+	case jsonx.Check(raw, jsonx.Limits{Bytes: mostItemBytes, Depth: itemDepth, Values: len(raw)}) != nil:
+		return fmt.Sprintf("one is nested deeper than %d; it is left out", itemDepth)
 	case key == "":
 		return "one has no " + kinds[l.kind].key
 	case l.kind == tools && !worded(raw):

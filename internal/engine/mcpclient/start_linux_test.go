@@ -210,9 +210,10 @@ func TestServersStartAtOnce(t *testing.T) {
 	<-waited
 }
 
-// All pages are read, a circle ends, and of two tools with one name the first stays.
+// All pages are read, a circle ends, of two tools with one name the first stays, and one that nobody
+// could read is left out alone.
 func TestLists(t *testing.T) {
-	for words, want := range map[string]string{"pages": "t0 t1 t2 t3 echo", "loop": "t0 t1 t2", "twins": "a"} {
+	for words, want := range map[string]string{"pages": "t0 t1 t2 t3 echo", "loop": "t0 t1 t2", "twins": "a", "deep=2000": "echo"} {
 		t.Run(words, func(t *testing.T) {
 			var logged log
 			h := newHub(t, Options{Logger: logged.logger()}, entry("a", words))
@@ -231,6 +232,14 @@ func TestLists(t *testing.T) {
 				t.Error(&logged)
 			}
 		})
+	}
+}
+
+// A list that nobody can read is known at once to be none.
+func TestListThatIsTooDeep(t *testing.T) {
+	h := started(t, entry("a", "deep=20000"))
+	if s := h.of("a"); running(s) || !strings.Contains(s.LastError, "nested too deeply") {
+		t.Errorf("it is %+v", s)
 	}
 }
 

@@ -8,6 +8,7 @@
 //	pages, loop, twins         lists its tools in pages; without an end; one of them twice
 //	sly, ttl=N                 has another tool whenever they are listed, and tells nobody; says
 //	                           that its tools are fresh for N milliseconds
+//	deep=N                     has a tool, too, of which the schema is nested N deep
 //	asks                       asks three things of its client, and prints the answers as errors
 //	rich                       has resources and prompts, too; tells more of them once it has grown
 //	lazy                       does not answer who sets the level of its log
@@ -297,6 +298,9 @@ func list(m message) string {
 	if is("sly") {
 		have += "," + one(fmt.Sprint("list", lists))
 		lists++
+	}
+	if deep, _ := strconv.Atoi(value("deep")); deep > 0 {
+		have = `{"name":"deep","inputSchema":` + strings.Repeat(`{"not":`, deep) + `{}` + strings.Repeat("}", deep) + `},` + have
 	}
 	if ttl := value("ttl"); ttl != "" {
 		return `{"ttlMs":` + ttl + `,"tools":[` + have + `]}`
