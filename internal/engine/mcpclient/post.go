@@ -146,6 +146,9 @@ func errorIn(text []byte) error {
 // refusedBy is for a status that says no more.
 func refusedBy(status int) error {
 	text := strings.TrimSpace(fmt.Sprintf("the server answered with HTTP status %d %s", status, http.StatusText(status)))
+	if status/100 == 3 {
+		text += ": redirects are not followed, so configure the address that it leads to"
+	}
 	return &durward.Error{Reason: durward.ServerError, Op: op, Err: durward.Detail{Members: map[string]any{"message": text}, Err: errors.New(text)}}
 }
 

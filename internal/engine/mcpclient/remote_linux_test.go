@@ -340,6 +340,9 @@ func TestRemote(t *testing.T) {
 			if want == "server_disconnected" && !strings.Contains(err.Error(), "the tool may have run") {
 				t.Errorf("%s: %v", tool, err)
 			}
+			if tool == "redirect" && !strings.Contains(err.Error(), "307 Temporary Redirect: redirects are not followed") {
+				t.Errorf("a redirect is %v", err)
+			}
 			if tool == "other" && durward.DetailOf(err).Members["code"] != int64(-32602) {
 				t.Errorf("the error is %v", err)
 			}
