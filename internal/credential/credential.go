@@ -2,6 +2,7 @@
 //
 //	API_KEY=…, Authorization: …       by the name
 //	ghp_…, sk-…, eyJ….eyJ….…          by the form, whatever the name is
+//	https://h/?api_key=…              by the name, in a URL
 //
 // It is a guess that errs on the side of caution: a text that only refers to a variable is none.
 package credential
@@ -25,21 +26,6 @@ func Looks(name, value string) bool {
 
 // Formed reports whether a text holds something of the form that a service gives its secrets.
 func Formed(text string) bool { return forms().MatchString(text) }
-
-// Redact puts a word in the place of everything in a text that has the form of a secret, and of
-// the values of the variables in each environment that look like one.
-func Redact(text string, environments ...map[string]string) string {
-	for _, env := range environments {
-		for name, value := range env {
-			if Looks(name, value) {
-				text = strings.ReplaceAll(text, value, redacted)
-			}
-		}
-	}
-	return forms().ReplaceAllString(text, redacted)
-}
-
-const redacted = "[redacted]"
 
 // Variable makes the name of a variable that may hold what is called so.
 func Variable(text string) string {

@@ -36,6 +36,21 @@ func TestLooks(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	env := map[string]string{"DB_PASSWORD": "hunter22", "HOME": "/root"}
+	for _, test := range []struct {
+		env        map[string]string
+		text, want string
+	}{
+		{map[string]string{"A_KEY": "hunter22", "B_KEY": "hunter22-and-more", "C_KEY": "hunter"}, "hunter22-and-more hunter22 hunter", "[redacted] [redacted] [redacted]"},
+		{map[string]string{"Authorization": "Bearer hunter22"}, "no hunter22 or Bearer hunter22", "no [redacted] or [redacted]"},
+		{map[string]string{"url": "https://h/?a=plain-text&api_key=hunter%2022"}, "hunter 22, hunter%2022, plain-text", "[redacted], [redacted], plain-text"},
+		{map[string]string{"url": "https://me:hunter22@h/"}, "no hunter22", "no [redacted]"},
+		{map[string]string{"A_KEY": "first line\n  second line\n"}, "no second line", "no [redacted]"},
+		{map[string]string{"A_KEY": " hunter22 "}, "no hunter22", "no [redacted]"},
+	} {
+		if got := Redact(test.text, test.env); got != test.want {
+			t.Errorf("%v: %q", test.env, got)
+		}
+	}
 	got := Redact("no hunter22 in /root, nor ghp_0123456789abcdefghij", env)
 	if want := "no [redacted] in /root, nor [redacted]"; got != want {
 		t.Errorf("%q", got)

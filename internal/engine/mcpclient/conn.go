@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math"
 	"strconv"
 	"sync"
@@ -359,14 +360,16 @@ func (c *conn) overlong(head, tail []byte) {
 		q = c.only()
 	}
 	if q == nil {
-		c.skip("a line that is too long", head)
+		c.of.log.Debug("an MCP server printed a line that is too long")
 		return
 	}
-	c.settle(jsonrpc.IntID(q.id), reply{err: tooLarge(int64(c.of.engine.options.lineBytes))}, head)
+	c.settle(jsonrpc.IntID(q.id), reply{err: tooLarge(int64(c.of.engine.options.lineBytes))}, nil)
 }
 
 func (c *conn) skip(what string, text []byte) {
-	c.of.log.Debug("an MCP server printed "+what, "bytes", len(text), "begin", string(text[:min(len(text), shownBytes)]))
+	if c.of.log.Enabled(context.Background(), slog.LevelDebug) {
+		c.of.log.Debug("an MCP server printed "+what, "bytes", len(text), "begin", c.of.beginOf(text))
+	}
 }
 
 // answer answers a request of the server. One that asks without reading the answers gets no more

@@ -89,7 +89,7 @@ func TestTail(t *testing.T) {
 	for _, in := range []io.Reader{strings.NewReader(text), iotest.HalfReader(strings.NewReader(text)), iotest.OneByteReader(strings.NewReader(text))} {
 		var kept tail
 		lines, bytes := 0, 0
-		last := kept.follow(in, func(line string) {
+		last := kept.follow(in, &server{}, func(line string) {
 			lines++
 			bytes = max(bytes, len(line))
 		})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"syscall"
 	"time"
@@ -51,7 +50,7 @@ func (r *run) spawn(ctx context.Context) (*program, error) {
 	r.conn = newConn(p, r)
 	p.intake = newIntake(p.stdout, r.conn)
 	p.readers.Go(func() { p.intake.run(); close(p.silent) })
-	p.readers.Go(func() { p.lastly = p.redacted(r.stderr.follow(p.stderr, p.tellError)) })
+	p.readers.Go(func() { p.lastly = r.stderr.follow(p.stderr, r.server, p.tellError) })
 	if err := p.openNetwork(); err != nil {
 		r.end(err)
 	}
@@ -80,9 +79,7 @@ func (p *program) mind() { p.intake.mind() }
 func (p *program) hearOut(ctx context.Context, q *question) { p.intake.hearOut(ctx, q) }
 
 func (p *program) tellError(line string) {
-	if p.log.Enabled(context.Background(), slog.LevelDebug) {
-		p.log.Debug("an MCP server says", "stderr", p.redacted(line))
-	}
+	p.log.Debug("an MCP server says", "stderr", line)
 }
 
 // await waits until the process has ended, or has to.

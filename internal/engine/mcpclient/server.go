@@ -50,12 +50,13 @@ type Status struct {
 
 // A server is one entry of the configuration with its processes, one at a time.
 type server struct {
-	engine *Engine
-	config hubconfig.Server
-	log    *slog.Logger
-	slots  slots
-	stderr tail
-	ids    atomic.Int64
+	engine  *Engine
+	config  hubconfig.Server
+	secrets credential.Secrets // that nobody is to be told
+	log     *slog.Logger       // redacts
+	slots   slots
+	stderr  tail
+	ids     atomic.Int64
 
 	era string // of the last start that went well, for the next one; live's own
 
@@ -75,8 +76,9 @@ type server struct {
 }
 
 func newServer(e *Engine, config hubconfig.Server) *server {
+	secrets := secretsOf(config, e.options.Environ)
 	return &server{
-		engine: e, config: config, log: e.options.Logger.With("server", config.Name), slots: slots{free: max(config.Concurrency, 1)},
+		engine: e, config: config, secrets: secrets, log: slog.New(redactedLog{e.options.Logger.Handler(), secrets}).With("server", config.Name), slots: slots{free: max(config.Concurrency, 1)},
 		wishes: make(chan chan error), tried: make(chan struct{}), since: e.options.clock.now(), subscribed: make(map[string]bool),
 	}
 }
@@ -120,15 +122,9 @@ func (e *Engine) offer(name string) offer {
 // starts, redacted.
 func (e *Engine) Stderr(name string) []byte {
 	if s := e.servers[name]; s != nil {
-		return []byte(s.redacted(string(s.stderr.all())))
+		return s.stderr.all()
 	}
 	return nil
-}
-
-// redacted takes out of what a server said the secrets that it was given, and what has the form
-// of one: others than its owner read the log, and ask how it is.
-func (s *server) redacted(text string) string {
-	return credential.Redact(text, s.config.Env, s.engine.options.Environ)
 }
 
 // rooted reports whether paths of this machine mean anything to the server.
@@ -197,6 +193,7 @@ func (s *server) live() {
 		}
 		s.due(0, true)
 		p, err := s.start(s.engine.keep)
+		err = s.redactedError(err)
 		var wait time.Duration
 		var again bool
 		if err != nil {
@@ -290,7 +287,7 @@ func (s *server) due(wait time.Duration, again bool) {
 // note keeps why the server does not run.
 func (s *server) note(err error) {
 	s.mu.Lock()
-	s.lastly = err.Error()
+	s.lastly = s.redacted(err.Error())
 	s.mu.Unlock()
 	s.tellStopped(err)
 }

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"bytes"
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -13,7 +14,7 @@ const (
 	logBytes = 8 << 10
 )
 
-// A tail keeps the last of what a server printed to its standard error, over all its starts.
+// A tail keeps the last of what a server printed to its standard error, over all its starts, redacted.
 type tail struct {
 	mu   sync.Mutex
 	text []byte // guarded by mu; at most twice as much as is kept
@@ -34,28 +35,34 @@ func (t *tail) all() []byte {
 	return bytes.Clone(t.text[max(len(t.text)-tailBytes, 0):])
 }
 
-// follow reads a stream to its end, keeps it, and tells each line that is not blank, long ones
-// in parts. It gives the last of them.
-func (t *tail) follow(r io.Reader, tell func(line string)) (last string) {
+// follow reads a stream to its end, redacts and keeps it, and tells each line that is not blank, long
+// ones in parts. It gives the last of them.
+func (t *tail) follow(r io.Reader, of *server, tell func(line string)) (last string) {
 	var line []byte
-	end := func() {
-		if text := bytes.TrimSpace(line); len(text) > 0 {
-			last = string(text)
+	keep := func(said string) {
+		t.add([]byte(said))
+		if text := strings.TrimSpace(said); text != "" {
+			last = text
 			tell(last)
 		}
-		line = line[:0]
 	}
 	buf := make([]byte, logBytes)
 	for {
 		n, err := r.Read(buf)
-		t.add(buf[:n])
 		for part := range bytes.Lines(buf[:n]) {
-			if line = append(line, part...); part[len(part)-1] == '\n' || len(line) >= logBytes {
-				end()
+			line = append(line, part...)
+			switch {
+			case part[len(part)-1] == '\n':
+				keep(of.redacted(string(line)))
+				line = line[:0]
+			case len(line) >= logBytes+of.secrets.Longest():
+				said, rest := of.redactedPart(string(line))
+				keep(said)
+				line = append(line[:0], rest...)
 			}
 		}
 		if err != nil {
-			end()
+			keep(of.redacted(string(line)))
 			return last
 		}
 	}
