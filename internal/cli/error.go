@@ -51,7 +51,7 @@ func failureOf(err error, call durward.CallID) failure {
 	f := failure{
 		Code: reason.Code(), Reason: reason, Kind: kind.String(), Message: reason.Summary(), Why: why(e),
 		Fix: safetext.Line(e.Hint), Retry: kind.Retry(), RequestID: call, Details: details(err),
-		located: len(config.ProblemsOf(err)) > 0,
+		located: len(mistakes(err)) > 0,
 	}
 	if e.Retry {
 		f.Retry = durward.RetryLater
@@ -69,8 +69,8 @@ func failureOf(err error, call durward.CallID) failure {
 
 // why gives the cause as one line, with the rule that decided.
 func why(e *durward.Error) string {
-	if n := len(config.ProblemsOf(e)); n > 0 {
-		return plural(n, "mistake") + ", named above"
+	if n := len(mistakes(e)); n > 0 {
+		return plural(n, "mistake")
 	}
 	text := ""
 	if e.Err != nil {
@@ -84,6 +84,15 @@ func why(e *durward.Error) string {
 		rule += " (" + durward.Position{File: e.Where.File, Line: e.Where.Line}.String() + ")"
 	}
 	return safetext.Line(strings.TrimSuffix(rule+": "+text, ": "))
+}
+
+// mistakes are those in a document. A file that could not be read has none.
+func mistakes(err error) config.Problems {
+	problems := config.ProblemsOf(err)
+	if len(problems) == 1 && problems[0].Where.Line == 0 {
+		return nil
+	}
+	return problems
 }
 
 // details lists the mistakes in a document, or the whole error where there are none.
@@ -148,6 +157,7 @@ func (p *program) explain(f failure, subject string) {
 	var b strings.Builder
 	if f.located {
 		b.WriteString(strings.Join(f.Details, "\n") + "\n")
+		f.Why += ", named above"
 	}
 	if subject != "" {
 		subject = safetext.Line(subject) + ": "

@@ -35,7 +35,7 @@ func readMCPPolicy(file string) (text []byte, mode fs.FileMode, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = "name one that exists, or make a first one: " + beginning(file)
 		}
-		err = &durward.Error{Reason: durward.PolicyInvalid, Op: "read the policy", Hint: hint, Err: err}
+		err = &durward.Error{Reason: durward.PolicyInvalid, Op: "read the policy", Hint: hint, Err: fmt.Errorf("%s: %w", file, cause(err))}
 	}
 	return text, mode, err
 }

@@ -116,9 +116,13 @@ func (p *program) readSettings(layers []configLayer) *configuration {
 	}
 	problems := config.ProblemsOf(r.Err())
 	if len(problems) > 0 {
+		hint := "mend what is named; all keys are " + strings.Join(slices.Sorted(maps.Keys(settings{}.values())), ", ")
+		if len(mistakes(problems)) == 0 {
+			hint = "name a file that can be read"
+		}
 		c.err = &durward.Error{
 			Reason: durward.ConfigInvalid, Op: "read configuration", Where: problems[0].Where, Err: problems,
-			Hint: cmp.Or(strings.Join(fixes, " && "), "mend what is named; all keys are "+strings.Join(slices.Sorted(maps.Keys(settings{}.values())), ", ")),
+			Hint: cmp.Or(strings.Join(fixes, " && "), hint),
 		}
 	}
 	return c
