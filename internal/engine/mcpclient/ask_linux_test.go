@@ -134,13 +134,10 @@ func TestAskingNobody(t *testing.T) {
 		t.Errorf("with two: %s, %v", r.Output, err)
 	}
 	cancel()
-	if _, err := s.Wait(patient(t)); reason(durward.Result{}, err) != "cancelled" {
+	if _, err := s.Wait(patient(t)); err != nil && reason(durward.Result{}, err) != "cancelled" { // without one it was answered meanwhile
 		t.Errorf("it ended with %v", err)
 	}
-	h.until(t, "a", func(Status) bool { // the server has answered it all the same
-		process, err := h.servers["a"].current()
-		return err == nil && len(process.callers()) == 0
-	})
+	h.answered(t)
 	many := newCaller(elicit, "{}")
 	hold := make(chan struct{})
 	many.answer = func(ctx context.Context, _ string) (json.RawMessage, error) {

@@ -34,12 +34,21 @@ func (h *hub) abandoned(t testing.TB, caller string) (id int64) {
 		t.Fatal(got)
 	}
 	id = h.servers["a"].ids.Load()
-	h.clock.fire(t, answerTime, answerTime)
 	h.until(t, "a", func(Status) bool {
+		h.clock.end(answerTime)
 		process, err := h.servers["a"].current()
 		return err == nil && process.find(id) == nil
 	})
 	return id
+}
+
+// answered comes back when the server has answered all calls, those that were given up among them.
+func (h *hub) answered(t testing.TB) {
+	t.Helper()
+	h.until(t, "a", func(Status) bool {
+		process, err := h.servers["a"].current()
+		return err == nil && len(process.callers()) == 0
+	})
 }
 
 // lines has a server print lines, and answer at last: ID is that of the call.
@@ -83,6 +92,7 @@ func TestCallersOfAMessage(t *testing.T) {
 	saysAbout("blue red", "red")
 	cancel()
 	<-ended
+	h.answered(t)
 	id := h.abandoned(t, "green")
 	saysAbout("green red", "red")
 	saysAbout("green", "green")
@@ -130,6 +140,7 @@ func TestAskingBesideOthers(t *testing.T) {
 	}
 	cancel()
 	<-ended
+	h.answered(t)
 	h.abandoned(t, "blue")
 	if got := ask(h, "red"); !strings.Contains(got, refused) {
 		t.Errorf("beside a call that was given up: %s", got)
