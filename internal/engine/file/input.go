@@ -15,7 +15,13 @@ import (
 type field struct {
 	name   string
 	needed bool
-	take   func(value json.RawMessage) durward.Reason // "" when it fits
+	value
+}
+
+// A value is what a field takes.
+type value struct {
+	wants string                                     // in words, behind "is not"
+	take  func(value json.RawMessage) durward.Reason // "" when it fits
 }
 
 // decode hands the members of an input object to their fields. Of several faults it names
@@ -50,7 +56,7 @@ func decode(op string, input json.RawMessage, fields []field) error {
 			continue
 		}
 		if reason := f.take(values[i]); reason != "" {
-			return misfit(reason, op, fields, "%q does not fit", f.name)
+			return misfit(reason, op, fields, "%q is not %s", f.name, f.wants)
 		}
 	}
 	return nil
@@ -67,31 +73,31 @@ func misfit(reason durward.Reason, op string, fields []field, format string, arg
 }
 
 // text takes a string.
-func text(into *string) func(json.RawMessage) durward.Reason {
-	return func(value json.RawMessage) durward.Reason {
+func text(into *string) value {
+	return value{"a string", func(value json.RawMessage) durward.Reason {
 		says, ok := jsonx.Text(value)
 		if !ok {
 			return durward.WrongType
 		}
 		*into = says
 		return ""
-	}
+	}}
 }
 
 // truth takes true or false.
-func truth(into *bool) func(json.RawMessage) durward.Reason {
-	return func(value json.RawMessage) durward.Reason {
+func truth(into *bool) value {
+	return value{"true or false", func(value json.RawMessage) durward.Reason {
 		*into = string(value) == "true"
 		if !*into && string(value) != "false" {
 			return durward.WrongType
 		}
 		return ""
-	}
+	}}
 }
 
 // count takes an integer from 0. One that is too large for an int64 counts as the largest.
-func count(into *int64, otherwise durward.Reason) func(json.RawMessage) durward.Reason {
-	return func(value json.RawMessage) durward.Reason {
+func count(into *int64, otherwise durward.Reason) value {
+	return value{"a whole number from 0", func(value json.RawMessage) durward.Reason {
 		if !strings.ContainsRune("-0123456789", rune(value[0])) {
 			return durward.WrongType
 		}
@@ -101,7 +107,7 @@ func count(into *int64, otherwise durward.Reason) func(json.RawMessage) durward.
 		}
 		*into = n
 		return ""
-	}
+	}}
 }
 
 // An encoding is how bytes are written in JSON.
@@ -112,15 +118,18 @@ const (
 	base64ed encoding = "base64"
 )
 
-func (e *encoding) take(value json.RawMessage) durward.Reason {
-	var name string
-	if reason := text(&name)(value); reason != "" {
-		return reason
-	}
-	switch encoding(name) {
-	case utf8Text, base64ed:
-		*e = encoding(name)
-		return ""
-	}
-	return durward.BadEncoding
+// named takes the name of an encoding.
+func named(into *encoding) value {
+	return value{`"utf8" or "base64"`, func(value json.RawMessage) durward.Reason {
+		var name string
+		if reason := text(&name).take(value); reason != "" {
+			return reason
+		}
+		switch encoding(name) {
+		case utf8Text, base64ed:
+			*into = encoding(name)
+			return ""
+		}
+		return durward.BadEncoding
+	}}
 }

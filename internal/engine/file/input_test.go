@@ -83,6 +83,10 @@ func TestWhatIsToldOfInputs(t *testing.T) {
 		{`{"path":"a","` + strings.Repeat("x", 1<<20) + `":1}`, `there is no member "` + strings.Repeat("x", 64) + `"`},
 		{`{"path":"a","a\nb":1}`, `there is no member "a\nb"`},
 		{`{}`, `"path" is missing`},
+		{`{"path":1}`, `"path" is not a string`},
+		{`{"path":"a","length":"1"}`, `"length" is not a whole number from 0`},
+		{`{"path":"a","offset":-1}`, `"offset" is not a whole number from 0`},
+		{`{"path":"a","encoding":"hex"}`, `"encoding" is not "utf8" or "base64"`},
 	} {
 		_, err := call(t, s.keeper, Spec{Guard: s.guard}, free, tt.input)
 		if e := durward.AsError(err); e == nil || e.Err.Error() != tt.want {

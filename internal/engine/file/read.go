@@ -36,7 +36,7 @@ func (e *Engine) prepareRead(ctx context.Context, spec Spec, c durward.Call, g d
 		{"path", true, text(&r.path)},
 		{"offset", false, count(&offset, durward.BadOffset)},
 		{"length", false, count(&length, durward.BadLength)},
-		{"encoding", false, r.encoding.take},
+		{"encoding", false, named(&r.encoding)},
 	}
 	if spec.Whole {
 		fields, r.hint = fields[:1], ""

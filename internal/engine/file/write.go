@@ -44,7 +44,7 @@ func readWriting(spec Spec, c durward.Call) (*writing, error) {
 	fields := []field{
 		{"path", true, text(&w.path)},
 		{"data", true, text(&data)},
-		{"encoding", false, how.take},
+		{"encoding", false, named(&how)},
 		{"create", false, truth(&create)},
 		{"overwrite", false, truth(&w.how.Overwrite)},
 	}
