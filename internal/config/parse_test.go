@@ -103,7 +103,17 @@ func TestParseRefuses(t *testing.T) {
 		{"a toml key twice", "a.toml", "a = 1\nb = 2\na = 3\n", []string{"a.toml:3:1: not TOML: toml: key a is already defined"}},
 		{"bad toml", "a.toml", "a = 1\nb = [\n", []string{"a.toml:2:6: not TOML: toml: array is incomplete"}},
 		{"too deep in toml", "a.toml", "a = " + strings.Repeat("[", 70) + strings.Repeat("]", 70), []string{"a.toml:1:1: nested deeper than 64 levels"}},
-		{"bad syntax", "a.yaml", "a: 1 b: 2\n", []string{"a.yaml:1:7: mapping values are not allowed in this context"}},
+		{"bad syntax", "a.yaml", "a: 1 b: 2\n", []string{"a.yaml:1:7: a colon stands where none can; put a text that holds one into quotes, or indent the line as those beside it"}},
+		{"a list without end", "a.yaml", "a: 1\nb: [x\n", []string{"a.yaml:3:1: the list that begins in line 2 does not end; close it with ]"}},
+		{"a mapping without end", "a.yaml", "{a: 1\n", []string{"a.yaml:2:1: the mapping that begins in line 1 does not end; close it with }"}},
+		{"quotes without end", "a.yaml", "a: 'x\n", []string{"a.yaml:2:1: the text in quotes that begins in line 1 does not end; close it with a quote"}},
+		{"no colon", "a.yaml", "a: 1\nb\n", []string{"a.yaml:3:1: a field has no colon behind its name; write name: value"}},
+		{"a tab", "a.yaml", "a: 1\n\tb: 2\n", []string{"a.yaml:2:1: a tab indents this line; use spaces"}},
+		{"between two indentations", "a.yaml", "a:\n  b: 1\n c: 2\n", []string{"a.yaml:3:2: this does not belong to what begins in line 1; indent it as the lines that it belongs to"}},
+		{"a list behind its name", "a.yaml", "a: - b\n", []string{"a.yaml:1:4: a list cannot begin here; begin it on a line of its own"}},
+		{"an odd beginning", "a.yaml", "a: @b\n", []string{"a.yaml:1:4: no value begins with this character; put the value into quotes"}},
+		{"an odd escape", "a.yaml", `a: "\q"`, []string{`a.yaml:1:5: this escape is not known; write \\ for a backslash, or use single quotes`}},
+		{"a value that is missing", "a.yaml", "a: [", []string{"a.yaml:2:1: a value is missing"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := config.Parse(test.file, []byte(test.text))

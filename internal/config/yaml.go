@@ -47,7 +47,7 @@ func (p *parser) yamlError(err error) {
 	where, message := p.at(nil, 0), err.Error()
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
-		message = load.Message
+		message = p.syntax(load)
 		if load.Mark.Line > 0 {
 			where.Line, where.Column = p.line(load.Mark.Line), max(load.Mark.Column, 1)
 		}

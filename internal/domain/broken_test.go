@@ -34,7 +34,7 @@ func TestMistakesInManifests(t *testing.T) {
 	for _, test := range []struct{ name, manifest, want string }{
 		{"empty", "", "m:1: the document: must be a mapping, not empty"},
 		{"a list", "[]", "m:1: the document: must be a mapping, not a list"},
-		{"not YAML", "domain_id: [", "m:2: did not find expected node content"},
+		{"not YAML", "domain_id: [", "m:2: a value is missing"},
 		{"not UTF-8", "domain_id: \xff", "m:1: not UTF-8: byte 0xff"},
 		{"too large", "domain_id: d\nversion: 1\ntools: []\n#" + strings.Repeat("x", 1<<20), "m: the document is over 1048576 bytes"},
 		{"two documents", "domain_id: d\nversion: 1\ntools: []\n---\na: 1\n", "m:4: a second document begins here; there may be only one"},
