@@ -18,8 +18,8 @@ func TestAPolicyWithAMistakeIsOpenedAgain(t *testing.T) {
 	}{
 		{"\n", mended, "the former text is in ", 0, 0},
 		{"y\n", mended, "the former text is in ", 0, 0},
-		{"n\n", was, "is as it was; the text that was edited is kept in ", 3, 1},
-		{"\x04", was, "is as it was; the text that was edited is kept in ", 3, 1},
+		{"n\n", was, "is left as it is; the text that was edited is kept in ", 3, 1},
+		{"\x04", was, "is left as it is; the text that was edited is kept in ", 3, 1},
 	} {
 		dir, drafts := t.TempDir(), t.TempDir()
 		for name, text := range map[string]string{"policy.yaml": was, "1": mistaken, "2": mended} {

@@ -23,8 +23,13 @@ func (x *mcpServing) folderPolicy() (*mcppolicy.Policy, error) {
 	if !utf8.ValidString(dir) {
 		return nil, usageError("give the folder a name in UTF-8, or a link that has one", "--files: the name of the folder is no UTF-8")
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, usageError("name a folder that is there", "--files: %s is none", x.folder)
+	switch info, err := os.Stat(dir); {
+	case err != nil:
+		return nil, usageError("name a folder that is there", "--files: %s: %w", x.folder, cause(err))
+	case !info.IsDir():
+		return nil, usageError("name a folder", "--files: %s is not a folder", x.folder)
+	case filepath.Dir(physical(dir)) == physical(dir):
+		return nil, usageError("name a folder in it", "--files: %s is the whole file system", x.folder)
 	}
 	text, err := json.Marshal(map[string]any{
 		"version": 1, "allowedRoots": []string{dir},

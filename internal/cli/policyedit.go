@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -57,8 +58,9 @@ func (c *policyChange) byHand(named string) error {
 		return errors.Join(unedited(err), os.RemoveAll(dir))
 	}
 	err = c.install(editor, draft)
-	if text, lost := os.ReadFile(draft); err != nil && (lost != nil || !bytes.Equal(text, c.was)) {
-		c.note("%s is as it was; the text that was edited is kept in %s", safetext.Line(c.file), safetext.Line(draft))
+	text, lost := os.ReadFile(draft)
+	if err != nil && !errors.Is(lost, fs.ErrNotExist) && (lost != nil || !bytes.Equal(text, c.was)) {
+		c.note("%s is left as it is; the text that was edited is kept in %s", safetext.Line(c.file), safetext.Line(draft))
 		return err
 	}
 	return errors.Join(err, os.RemoveAll(dir))
@@ -71,7 +73,7 @@ func (c *policyChange) install(editor, draft string) error {
 		if err := c.runEditor(editor, draft); err != nil {
 			return unedited(err)
 		}
-		text, _, err := readMCPPolicy(draft)
+		text, err := readDraft(draft)
 		if err != nil {
 			return err
 		}
@@ -82,7 +84,7 @@ func (c *policyChange) install(editor, draft string) error {
 		case err == nil:
 			backup, err := c.put(text)
 			if err != nil {
-				return err
+				return overtaken(err)
 			}
 			return c.tellEdited(policy, text, backup)
 		case !c.asks():
@@ -93,6 +95,30 @@ func (c *policyChange) install(editor, draft string) error {
 			return exitStatus(statusOf(err))
 		}
 	}
+}
+
+// readDraft reads what the editor left.
+func readDraft(draft string) ([]byte, error) {
+	text, _, err := readMCPPolicy(draft)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &durward.Error{
+			Reason: durward.FileIO, Op: "edit the policy", Hint: "edit it again, and save the copy under its own name",
+			Err: errors.New("the editor removed the copy that it got; nothing was changed"),
+		}
+	}
+	return text, err
+}
+
+// overtaken says of a text that was edited for nothing, as the policy is another one by now, what
+// becomes of it.
+func overtaken(err error) error {
+	e := durward.AsError(err)
+	if e == nil || e.Reason != durward.ChangedMeanwhile {
+		return err
+	}
+	told := *e
+	told.Hint = "edit it again: the editor gets what is there now; take over from the text that is kept what you want of it"
+	return &told
 }
 
 func (c *policyChange) tellUnedited() error {
