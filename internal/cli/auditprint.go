@@ -38,7 +38,7 @@ func newRecordTable(p *program) *recordTable {
 
 func (t *recordTable) print(e audit.Entry) error {
 	if t.json {
-		return t.write(envelope{Schema: "durward/audit.record/v1", OK: true, Data: json.RawMessage(e.Raw)})
+		return t.write(t.stdout, envelope{Schema: "durward/audit.record/v1", OK: true, Data: json.RawMessage(e.Raw)})
 	}
 	cells := []string{t.when(e.TS), string(e.Phase), e.Door, string(e.Tool), e.Path, e.Decision, string(e.ReqID), resultOf(e.Record)}
 	for i, cell := range cells {

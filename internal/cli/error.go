@@ -192,24 +192,28 @@ func (p *program) schema() string {
 
 // print puts a result into its envelope.
 func (p *program) print(data any) error {
-	return p.write(envelope{Schema: p.schema(), OK: true, Data: data})
+	return p.write(p.stdout, envelope{Schema: p.schema(), OK: true, Data: data})
 }
 
 // printFailure does the same for an error; data is what there is in spite of it.
 // Where that cannot be printed, a person is told.
 func (p *program) printFailure(f failure, data any) {
 	p.told = true
-	if err := p.write(envelope{Schema: p.schema(), Error: &f, Data: data}); err != nil && !isPipeError(err) {
+	to := p.stdout
+	if p.command == "mcp" { // nothing goes there but its protocol
+		to = p.stderr
+	}
+	if err := p.write(to, envelope{Schema: p.schema(), Error: &f, Data: data}); err != nil && !isPipeError(err) {
 		p.explain(f, "")
 	}
 }
 
-func (p *program) write(e envelope) error {
+func (p *program) write(to io.Writer, e envelope) error {
 	line, err := jsonx.Marshal(e)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(p.stdout, safetext.JSON(string(line)))
+	_, err = io.WriteString(to, safetext.JSON(string(line)))
 	return err
 }
 
