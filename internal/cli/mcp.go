@@ -107,7 +107,11 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	if errors.Is(err, mcp.ErrStuck) {
 		return err // who closes what it uses would wait for it
 	}
-	return errors.Join(err, served.close())
+	err = errors.Join(err, served.close())
+	if err == nil && x.patient && ctx.Err() != nil { // to a server a signal is an end like any other
+		return exitStatus(signals.status())
+	}
+	return err
 }
 
 func (x *mcpServing) checkFlags() error {
