@@ -101,7 +101,7 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 	err = mcp.Serve(ctx, mcp.Options{
 		Surface: served.surface, Enter: served.enter, Changed: served.changed, Version: x.version, Caller: x.caller(), Logger: logger,
 		Patient: x.patient,
-	}, in, x.stdout)
+	}, in, x.answers())
 	unfollow()
 	probing.Wait()
 	if errors.Is(err, mcp.ErrStuck) {
@@ -112,6 +112,14 @@ func (x *mcpServing) serve(ctx context.Context, in io.Reader) error {
 		return exitStatus(signals.status())
 	}
 	return err
+}
+
+// answers is where they go: with --json each of a file of requests gets into an envelope.
+func (x *mcpServing) answers() io.Writer {
+	if x.patient && x.json {
+		return &enveloping{program: x.program}
+	}
+	return x.stdout
 }
 
 func (x *mcpServing) checkFlags() error {

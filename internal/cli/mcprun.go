@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,7 +16,7 @@ func (p *program) runCommand() *cobra.Command {
 		Use:   "run [--policy FILE] -- REQUESTS",
 		Short: "send each line of a file to a fresh durward mcp, and print the answers",
 		Long: `REQUESTS holds a JSON-RPC message on each line, as a client of durward mcp would send it. The calls
-are real: they are decided, run and recorded.`,
+are real: they are decided, run and recorded. With --json each answer stands in an envelope, on a line of its own.`,
 		Example: `  durward run -- requests.jsonl
   durward run --policy examples/policy.quickstart.yaml -- requests.jsonl`,
 		Args: exactly(1),
@@ -34,4 +36,24 @@ are real: they are decided, run and recorded.`,
 		return x.serve(cmd.Context(), requests)
 	}
 	return cmd
+}
+
+// enveloping puts each line that is written into an envelope of its own.
+type enveloping struct {
+	*program
+	line []byte // what is there of the next one
+}
+
+func (e *enveloping) Write(p []byte) (int, error) {
+	e.line = append(e.line, p...)
+	for {
+		line, rest, whole := bytes.Cut(e.line, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		if err := e.print(json.RawMessage(line)); err != nil {
+			return 0, err
+		}
+		e.line = rest
+	}
 }
