@@ -39,6 +39,7 @@ var faults = map[durward.Reason]fault{
 	durward.RequestTimeout:   {http.StatusRequestTimeout, "request_timeout"},
 	durward.FileNotFound:     {http.StatusNotFound, codeNotFound},
 	durward.ToolNotFound:     {http.StatusNotFound, "tool_not_found"},
+	durward.ToolsChanged:     {http.StatusConflict, "tool_withheld"},
 	durward.Unauthenticated:  {http.StatusUnauthorized, "unauthenticated"},
 	durward.OriginDenied:     {http.StatusForbidden, "origin_denied"},
 	durward.LimitDenied:      {http.StatusForbidden, "denied"},
@@ -59,7 +60,7 @@ func AnswerTo(reason durward.Reason) (status int, code string, ok bool) {
 
 // told are the reasons whose errors are made for the caller.
 var told = map[durward.Reason]bool{
-	durward.BadJSON: true, durward.BadCall: true, durward.BadTimeout: true, durward.ServerStopped: true,
+	durward.BadJSON: true, durward.BadCall: true, durward.BadTimeout: true, durward.ServerStopped: true, durward.ToolsChanged: true,
 }
 
 // faultOf gives the answer to an error. A refusal of the path check names a place in the

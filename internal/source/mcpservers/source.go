@@ -58,7 +58,8 @@ type Options struct {
 // A Source is a [core.Source] and a [core.Binder]. It is safe for concurrent use.
 //
 // The id of a tool is the name that it has on the HTTP API; [Source.Find] knows its qualified
-// name, too, and both also while its server does not run. What is exposed beside tools it knows by
+// name, too, and both also while its server does not run, or the tool is withheld: so nobody who
+// trusts a name gets what another server calls so. What is exposed beside tools it knows by
 // the ids that [hubconfig.PromptID] and [hubconfig.RequestID] give.
 type Source struct {
 	config  *hubconfig.Config
@@ -141,7 +142,7 @@ func (s *Source) Tools(context.Context) ([]durward.Tool, error) {
 	return tools, nil
 }
 
-// Bind refuses arguments that name what is outside the sandbox directory, and, where the
+// Bind refuses a tool that is withheld, and arguments that name what is outside the sandbox directory, and, where the
 // configuration asks for it, those that do not fit the tool's schema. What it gives has absolute
 // paths in the place of relative ones, unless the configuration has them left as they are. The
 // detail of a refused path has the members "pointer", "rule" and "given". The params of other
@@ -155,6 +156,13 @@ func (s *Source) Bind(ctx context.Context, t durward.Tool, c durward.Call) (json
 	if !ok {
 		return nil, fmt.Errorf("the tool %q is of no server that is configured", t.ID)
 	}
+	v := s.view.Load()
+	if e, ok := v.tools.byID[string(t.ID)]; ok && e.withheld {
+		return nil, &durward.Error{
+			Reason: durward.ToolsChanged, Op: "bind", Hint: "look at the change with durward server diff, and approve it",
+			Err: fmt.Errorf("the tool %q of server %q is withheld: it is not what was approved", e.Original, e.Server),
+		}
+	}
 	input := c.Input
 	if one.PathPolicy != "off" {
 		w := walk{members: one.members, judge: s.options.Judge, verbatim: s.config.ForwardPaths == "verbatim", dir: one.Dir}
@@ -163,7 +171,7 @@ func (s *Source) Bind(ctx context.Context, t durward.Tool, c durward.Call) (json
 			return nil, err
 		}
 	}
-	return input, s.view.Load().schemas[string(t.Input)].Judge(c.Input)
+	return input, v.schemas[string(t.Input)].Judge(c.Input)
 }
 
 var (

@@ -321,9 +321,14 @@ func TestPinnedTools(t *testing.T) {
 		f := fleetOf("b: read")
 		f.set("a", now, tool("other"))
 		s := sourceOf(t, configOf(t, "", `a "toolHashes": {"read": "`+mcpservers.Pin(pinned)+`"}`), f, box)
-		_, err := s.Find(t.Context(), "read")
-		if held := durward.ReasonOf(err) == durward.ToolNotFound; held != test.held {
+		found, err := s.Find(t.Context(), "read")
+		must(t, err)
+		_, err = s.Bind(t.Context(), found, durward.Call{Tool: "read", Input: json.RawMessage(`{}`)})
+		if held := durward.ReasonOf(err) == durward.ToolsChanged; held != test.held {
 			t.Errorf("%s: %v", name, err)
+		}
+		if shown := len(s.View().HTTP) == 2 && len(s.View().MCP) == 2; shown == test.held {
+			t.Errorf("%s: %d are shown", name, len(s.View().HTTP))
 		}
 		if _, err := s.Find(t.Context(), "other"); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -338,6 +343,43 @@ func TestPinnedTools(t *testing.T) {
 	}
 	if a, b := mcpservers.Pin(mcpservers.Tool{Name: "a", Description: "b"}), mcpservers.Pin(mcpservers.Tool{Name: "a\",\"b", Description: ""}); a == b {
 		t.Error("two tools have one digest")
+	}
+}
+
+// A tool that is withheld keeps its names: who calls it by one gets no other server's.
+func TestWithheldToolsKeepTheirNames(t *testing.T) {
+	pinned := tool("read")
+	for _, prefix := range []string{"collisions", "never"} {
+		f := fleetOf("a: read", "b: read")
+		c := configOf(t, `"prefix": "`+prefix+`",`, `a "toolHashes": {"read": "`+mcpservers.Pin(pinned)+`"}`, "b")
+		s := sourceOf(t, c, f, newSandbox(t))
+		calls := func(id durward.ToolID) (server string, err error) {
+			found, err := s.Find(t.Context(), id)
+			must(t, err)
+			_, err = s.Bind(t.Context(), found, durward.Call{Tool: id, Input: json.RawMessage(`{}`)})
+			return found.Server, err
+		}
+		before, _ := s.View().OfMCP("read")
+		changed := pinned
+		changed.Description += "!"
+		f.set("a", changed)
+		s.Refresh()
+		for _, id := range []durward.ToolID{"read", "a__read"} {
+			if server, err := calls(id); server != "a" || durward.ReasonOf(err) != durward.ToolsChanged {
+				t.Errorf("%s: %s is of %s, %v", prefix, id, server, err)
+			}
+		}
+		if server, err := calls("b__read"); server != "b" || err != nil {
+			t.Errorf("%s: %s, %v", prefix, server, err)
+		}
+		if after, _ := s.View().OfMCP("read"); (before == nil) != (after == nil) || after != nil && after.Server != "a" {
+			t.Errorf("%s: clients of MCP find another tool", prefix)
+		}
+		f.set("a", pinned)
+		s.Refresh()
+		if server, err := calls("read"); server != "a" || err != nil {
+			t.Errorf("%s: once it is what it was, it is of %s, %v", prefix, server, err)
+		}
 	}
 }
 

@@ -53,7 +53,8 @@ type Entry struct {
 	// Running reports whether its server ran at the moment of the view.
 	Running bool
 
-	bare string // its name without the server's
+	bare     string // its name without the server's
+	withheld bool   // it is not what it was when it was pinned: it keeps its names, and does nothing
 }
 
 // OfMCP finds a tool by the name that clients of MCP see, or by the qualified one, also of a
@@ -82,6 +83,7 @@ func (s *Source) build(before *View) *View {
 	all := v.tools.qualify(s.collect(v))
 	v.tools.nameHTTP(all)
 	v.tools.nameMCP(all, s.config.Prefix)
+	all = slices.DeleteFunc(all, func(e *Entry) bool { return e.withheld })
 	for _, e := range all {
 		if !e.Running {
 			continue
@@ -116,7 +118,8 @@ func (s *Source) enabled() (names []string) {
 	return names
 }
 
-// collect lists the tools that may be offered, in the order of the configuration.
+// collect lists the tools that may be offered, and those that are withheld, in the order of the
+// configuration.
 func (s *Source) collect(v *View) []*Entry {
 	var all []*Entry
 	for i := range s.config.Servers {
@@ -137,10 +140,11 @@ func (s *Source) collect(v *View) []*Entry {
 				v.warn("server %q has a tool called %q, which stands for something else here; it is left out", one.Name, e.bare)
 			case seen[e.bare]:
 				v.warn("server %q has two tools called %q; the first is kept", one.Name, e.bare)
-			case pinned && pin != Pin(said):
-				v.Withheld = append(v.Withheld, Withheld{Server: one.Name, Want: pin, Got: Pin(said), Tool: said})
-				v.warn("the tool %q of server %q is not what it was when it was pinned; it is withheld", said.Name, one.Name)
 			default:
+				if e.withheld = pinned && pin != Pin(said); e.withheld {
+					v.Withheld = append(v.Withheld, Withheld{Server: one.Name, Want: pin, Got: Pin(said), Tool: said})
+					v.warn("the tool %q of server %q is not what it was when it was pinned; it is withheld", said.Name, one.Name)
+				}
 				seen[e.bare] = true
 				all = append(all, e)
 			}
