@@ -21,7 +21,7 @@ func Looks(name, value string) bool {
 	if strings.Contains(value, "${") {
 		return false
 	}
-	return Formed(value) || len(value) >= leastBytes && !isPlace(value) && namesSecret(name)
+	return Formed(value) || len(value) >= leastBytes && !isPlace(value) && namesSecret(name, value)
 }
 
 // Formed reports whether a text holds something of the form that a service gives its secrets.
@@ -50,20 +50,50 @@ func isPlace(value string) bool {
 	return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~/") || strings.HasPrefix(value, "./") || strings.HasPrefix(value, "../")
 }
 
-// namesSecret reports whether one of the words in a name is one for secrets.
-func namesSecret(name string) bool {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
-	for _, w := range words {
-		switch w {
-		case "key", "apikey", "token", "secret", "password", "passwd", "pwd", "passphrase", "auth", "authorization", "credential", "credentials",
-			"pat", "bearer", "cookie", "dsn", "private":
+// namesSecret reports whether one of the words in a name is one for secrets, or for several of them, in
+// which case a number only counts something.
+func namesSecret(name, value string) bool {
+	words := wordsOf(name)
+	for i, w := range words {
+		last := i == len(words)-1
+		switch {
+		case isSecret(w), w == "pass" && last, strings.HasPrefix(w, "conn") && isConnection(strings.Join(words[i:], "")):
+			return true
+		case isSecret(strings.TrimSuffix(w, "s")) && strings.Trim(value, "0123456789") != "":
 			return true
 		}
-		for _, end := range []string{"token", "secret", "password", "apikey"} {
-			if strings.HasSuffix(w, end) {
-				return true
-			}
+	}
+	return false
+}
+
+// wordsOf gives the words of a name: API_KEY, X-Api-Key, apiKey and APIKey have the same.
+func wordsOf(name string) []string {
+	name = strings.ToLower(camel().ReplaceAllString(name, "${1}${3}_${2}${4}"))
+	return strings.FieldsFunc(name, func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
+}
+
+// camel finds where a word begins without a mark before it.
+var camel = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])") })
+
+// isSecret reports whether a word is one for secrets, or ends in one.
+func isSecret(word string) bool {
+	switch word {
+	case "key", "passwd", "pwd", "passphrase", "auth", "authorization", "credential", "pat", "bearer", "cookie", "dsn", "private", "jwt":
+		return true
+	}
+	for _, end := range []string{"token", "secret", "password", "apikey", "secretkey", "accesskey", "privatekey", "accountkey"} {
+		if strings.HasSuffix(word, end) {
+			return true
 		}
+	}
+	return false
+}
+
+// isConnection reports whether the end of a name is that of what databases are reached by.
+func isConnection(end string) bool {
+	switch end {
+	case "conn", "connstr", "connstring", "connectionstring":
+		return true
 	}
 	return false
 }
