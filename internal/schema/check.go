@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"regexp"
 	"unicode/utf8"
 )
 
@@ -216,9 +215,20 @@ func (c *checker) text(r *rule, n int32, quiet bool) bool {
 	return ok
 }
 
-func (c *checker) matches(re *regexp.Regexp, says []byte) bool {
-	c.steps -= 1 + len(says)/16
-	return re.Match(says)
+func (c *checker) matches(p *pattern, says []byte) bool {
+	return c.spends(1+len(says)*max(p.size, 16)/256) && p.Match(says)
+}
+
+// spends takes steps, and reports whether there were so many left. Without them nothing more is to
+// be done: what has been found does not count.
+func (c *checker) spends(steps int) bool {
+	c.steps -= steps
+	return c.steps >= 0
+}
+
+// has reports whether an object has a member; each one before it is looked at.
+func (c *checker) has(n int32, name string) bool {
+	return c.spends(1+int(c.tree.nodes[n].count)/16) && c.tree.member(n, name) != none
 }
 
 // counted holds a count to its bounds.
@@ -297,8 +307,8 @@ func (c *checker) object(r *rule, n int32, quiet bool, seen *marks) bool {
 	t := c.tree
 	ok := c.counted(r.minProperties, r.maxProperties, int(t.nodes[n].count), n, quiet, "minProperties", "maxProperties", "member")
 	for _, name := range r.required {
-		if t.member(n, name) == none {
-			if ok = c.missing(quiet, n, "required", name); quiet {
+		if !c.has(n, name) {
+			if ok = c.missing(quiet, n, "required", name); quiet || c.steps < 0 {
 				return false
 			}
 		}
@@ -309,18 +319,18 @@ func (c *checker) object(r *rule, n int32, quiet bool, seen *marks) bool {
 	if r.properties != nil || r.patterns != nil || r.additional != nil || r.names != nil {
 		for at := n + 1; at < t.nodes[n].past; at = t.nodes[at].past {
 			if !c.member(r, at, quiet, seen) {
-				if ok = false; quiet {
+				if ok = false; quiet || c.steps < 0 {
 					return false
 				}
 			}
 		}
 	}
 	for _, d := range r.dependentNames {
-		if t.member(n, d.name) == none {
+		if !c.has(n, d.name) {
 			continue
 		}
 		for _, name := range d.needs {
-			if t.member(n, name) == none {
+			if !c.has(n, name) {
 				ok = c.missing(quiet, n, d.keyword, name)
 			}
 		}
@@ -347,6 +357,9 @@ func (c *checker) member(r *rule, at int32, quiet bool, seen *marks) bool {
 		if c.matches(p.name, name) {
 			known = true
 			ok = c.fits(p.rule, at, quiet, nil) && ok
+		}
+		if c.steps < 0 {
+			return false
 		}
 	}
 	if !known && r.additional != nil {
@@ -410,7 +423,7 @@ func (c *checker) inPlace(r *rule, n int32, quiet bool, seen *marks) bool {
 		}
 	}
 	for _, d := range r.dependentRules {
-		if c.tree.member(n, d.name) != none && !hold(d.rule) {
+		if c.has(n, d.name) && !hold(d.rule) {
 			return false
 		}
 	}

@@ -235,6 +235,32 @@ func TestChecksAreBounded(t *testing.T) {
 	}
 }
 
+// What a schema asks for is not done once there are no steps left for it.
+func TestChecksEndWithTheirSteps(t *testing.T) {
+	var members []string
+	for i := range 5000 {
+		members = append(members, fmt.Sprintf(`"m%d": 1`, i))
+	}
+	text := "{" + strings.Join(members, ",") + "}"
+	for name, schema := range map[string]string{
+		"patterns":        `{"patternProperties": {` + manyPatterns(5000) + `}}`,
+		"names":           `{"propertyNames": {"anyOf": [{"pattern": "x"}` + strings.Repeat(`,{"pattern": "y"}`, 5000) + `]}}`,
+		"a large pattern": `{"propertyNames": {"pattern": "^(m?[0-9]?){500}[0-9]{500}$"}}`,
+		"required":        `{"anyOf": [false` + strings.Repeat(`,{"required": ["n"]}`, 10_000) + `]}`,
+	} {
+		var tree tree
+		if !tree.parse([]byte(text)) {
+			t.Fatal("it is not read")
+		}
+		const steps = 100_000
+		c := checker{tree: &tree, steps: steps}
+		c.fits(compile(t, schema).root, 0, false, nil)
+		if c.steps >= 0 || c.steps < -steps {
+			t.Errorf("%s: of %d steps %d are left", name, steps, c.steps)
+		}
+	}
+}
+
 func manyPatterns(n int) string {
 	var list []string
 	for i := range n {

@@ -310,13 +310,26 @@ func (c *compiling) dynamicRef(at int32, says string) {
 }
 
 // pattern compiles a regular expression, of those that are matched in linear time.
-func (c *compiling) pattern(at int32, pattern string) *regexp.Regexp {
-	re, err := regexp.Compile(pattern)
+func (c *compiling) pattern(at int32, text string) *pattern {
+	re, err := regexp.Compile(text)
 	if err != nil {
-		c.wrong(c.doc, at, "%.128q is no pattern of RE2, which has no lookaround and no backreferences: %s", pattern, patternError(err))
+		c.wrong(c.doc, at, "%.128q is no pattern of RE2, which has no lookaround and no backreferences: %s", text, patternError(err))
 		return nil
 	}
-	return re
+	return &pattern{re, sizeOf(text)}
+}
+
+// sizeOf gives the number of instructions of a pattern that has been compiled.
+func sizeOf(text string) int {
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(program.Inst)
 }
 
 func patternError(err error) string {

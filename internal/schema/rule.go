@@ -20,7 +20,7 @@ type rule struct {
 	multipleOf                          *divisor
 	minimum, maximum, above, below      *limit // above and below leave themselves out
 	minLength, maxLength                bound
-	pattern                             *regexp.Regexp
+	pattern                             *pattern
 	format                              *format
 	minItems, maxItems                  bound
 	minContains, maxContains            bound
@@ -64,8 +64,14 @@ type bound struct {
 }
 
 type patternRule struct {
-	name *regexp.Regexp
+	name *pattern
 	rule *rule
+}
+
+// A pattern takes time in proportion to the text and, at worst, to its size in instructions.
+type pattern struct {
+	*regexp.Regexp
+	size int
 }
 
 type dependentNames struct {
