@@ -95,8 +95,8 @@ func timeoutOf(raw json.RawMessage) (time.Duration, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return 0, nil
 	}
-	seconds, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || !(seconds > 0) {
+	seconds, _ := strconv.ParseFloat(string(raw), 64) // what is too large is infinite, and what is no number 0
+	if !(seconds > 0) {
 		return 0, &durward.Error{Reason: durward.BadTimeout, Op: "decode", Err: errors.New("timeout is no number of seconds above 0")}
 	}
 	const most = 1e6

@@ -236,6 +236,22 @@ func TestTextsThatAreParsed(t *testing.T) {
 	}
 }
 
+// A time that is too large for any number is a large one.
+func TestTimeoutsOfAnySize(t *testing.T) {
+	b := open(t)
+	b.OnRun = func(ctx context.Context, _ durward.Call) (durward.Result, error) {
+		if at, ok := ctx.Deadline(); !ok || time.Until(at) < time.Hour {
+			return durward.Result{}, errors.New("it has too little time")
+		}
+		return durward.Result{Output: json.RawMessage(`{"content":[]}`)}, nil
+	}
+	for _, timeout := range []string{"1e9", "1e308", "1e400"} {
+		if got := b.executed(`{"tool_name":"read","timeout":` + timeout + `}`); got != `{"status":"success","output":null,"error":null}` {
+			t.Errorf("%s: %s", timeout, got)
+		}
+	}
+}
+
 // What happens once the server was asked is an answer with status 200.
 func TestFailuresOfServers(t *testing.T) {
 	b := open(t)
