@@ -56,12 +56,12 @@ func (x *hubServing) estate(starts bool) (*hubEstate, error) {
 // load is estate by settings that are known. What nobody has chosen or trusted starts nothing.
 func (x *hubServing) load(s hubSettings, starts bool) (e *hubEstate, err error) {
 	e = &hubEstate{hubServing: x, settings: s}
-	var unread error
-	if e.read, unread = x.readServers(s); unread == nil && starts {
-		err = x.mayStart(s, e.read)
+	var unread, untrusted error
+	if e.read, unread = x.readServers(s); unread == nil {
+		untrusted = x.mayStart(s, e.read)
 	}
-	if err != nil {
-		return nil, err
+	if starts && untrusted != nil {
+		return nil, untrusted
 	}
 	if starts {
 		e.settings.sandbox, err = s.openSandbox(x.dir)
@@ -71,7 +71,9 @@ func (x *hubServing) load(s hubSettings, starts bool) (e *hubEstate, err error) 
 	if err != nil {
 		return nil, err
 	}
-	e.config, err = mcpservers.Parse(e.place(), e.read.Text, unread)
+	place := e.place()
+	place.Alone = untrusted != nil
+	e.config, err = mcpservers.Parse(place, e.read.Text, unread)
 	return e, err
 }
 

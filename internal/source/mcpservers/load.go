@@ -20,6 +20,8 @@ type Place struct {
 	// Sandbox and Home are the absolute paths that ${workspaceFolder} and ${userHome} stand for.
 	Sandbox, Home string
 	Environ       map[string]string
+	// Alone leaves the files unread that it names: nobody has trusted it.
+	Alone bool
 }
 
 // Parse gives a configuration as its file has it; err is what came of reading that. One that is not
@@ -40,7 +42,7 @@ func Parse(p Place, text []byte, err error) (*hubconfig.Config, error) {
 		return nil, invalid(problems)
 	}
 	for i := range c.Servers {
-		if one := &c.Servers[i]; one.EnvFile != "" {
+		if one := &c.Servers[i]; one.EnvFile != "" && !p.Alone {
 			addEnv(c, one)
 		}
 	}
