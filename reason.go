@@ -340,7 +340,7 @@ var reasonTable = []reasonRow{
 
 	{BadRequest, Invalid, "DWD-HTTP-001", "the request is malformed"},
 	{BodyTooLarge, TooLarge, "DWD-HTTP-002", "the request body is over its limit"},
-	{BadContentType, Invalid, "DWD-HTTP-003", "the content type is not accepted"},
+	{BadContentType, Invalid, "DWD-HTTP-003", "the body is not sent as plain application/json"},
 	{OriginDenied, Denied, "DWD-HTTP-004", "the Host or Origin is not allowed"},
 	{MethodNotAllowed, Invalid, "DWD-HTTP-005", "the method is not allowed"},
 	{BadJSON, Invalid, "DWD-HTTP-006", "the body is not strict JSON"},

@@ -162,7 +162,7 @@ func TestWriteError(t *testing.T) {
 		status int
 		body   string
 	}{
-		{&durward.Error{Reason: durward.BadContentType}, 415, `{"error":"the content type is not accepted","code":"bad_content_type"}`},
+		{&durward.Error{Reason: durward.BadContentType}, 415, `{"error":"the body is not sent as plain application/json","code":"bad_content_type"}`},
 		{fmt.Errorf("/secret: %w", &durward.Error{Reason: durward.OriginDenied, Err: errors.New("/secret")}), 403, `{"error":"the Host or Origin is not allowed","code":"origin_denied"}`},
 		{&durward.Error{Kind: durward.Conflict, Err: errors.New("secret")}, 409, `{"error":"conflict","code":"conflict"}`},
 		{errors.New("secret"), 500, `{"error":"internal","code":"internal"}`},
