@@ -52,7 +52,7 @@ func (q *query) flags(f *pflag.FlagSet) {
 	f.StringVar(&q.filter.Caller, "caller", "", "calls by this `CALLER`")
 	f.StringVar(&q.filter.Decision, "decision", "", "allow or deny")
 	f.StringVar(&q.code, "code", "", "this `CODE`: a word or DWD-…")
-	f.StringVar(&q.filter.Cause, "cause", "", "how the call ended, `WORD`: ok, tool_error, timeout, cancelled or unknown; or the kind of an event")
+	f.StringVar(&q.filter.Cause, "cause", "", "calls that ended with `OUTCOME`: ok, tool_error, timeout, cancelled or unknown; or events of a kind, such as network.refused")
 	f.StringVar(&q.id, "id", "", "the call with this request `ID`")
 	f.StringArrayVar(&q.filter.Files, "file", nil, "read this log `FILE`, too")
 }
@@ -139,7 +139,7 @@ func (p *program) tail(ctx context.Context, o audit.TailOptions, q *query) error
 	case o.Last == 0 && o.Follow:
 		o.Last = -1
 	case o.Last < 1:
-		return usageError("ask for at least one", "-n %d is no number of records", o.Last)
+		return usageError("ask for one at least", "-n %d asks for no records", o.Last)
 	}
 	dir, exists, err := p.existingLog(o.Follow, o.Files)
 	if err != nil || !exists {
@@ -191,7 +191,7 @@ func (p *program) searchCommand() *cobra.Command {
 
 func (p *program) search(ctx context.Context, q *query, most int) error {
 	if most < 1 {
-		return usageError("ask for at least one", "-n %d is no number of records", most)
+		return usageError("ask for one at least", "-n %d asks for no records", most)
 	}
 	filter, err := q.choice(time.Now())
 	if err != nil {
@@ -309,7 +309,7 @@ func (p *program) exportCommand() *cobra.Command {
 		Example: "  durward audit export > records.jsonl\n" +
 			"  durward audit export --format csv --decision deny",
 	}
-	cmd.Flags().StringVar(&format, "format", string(audit.JSONL), "`FORM` of the export: jsonl or csv")
+	cmd.Flags().StringVar(&format, "format", string(audit.JSONL), "write the records in this `FORMAT`: jsonl or csv")
 	cmd.Flags().BoolVar(&raw, "raw", false, "give a file or a pipe each line byte for byte, also of a log that is not ours")
 	q.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

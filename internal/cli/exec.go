@@ -175,7 +175,7 @@ func (x *execution) checkFlags() error {
 	case x.cow && x.stream:
 		return usageError("leave out --stream", "--cow shows what was written when the command has ended")
 	case x.yes && !x.cow && x.policyFile == "":
-		return usageError("add --cow", "--yes says nothing without it")
+		return usageError("add --cow", "--yes has a meaning only with --cow")
 	case x.cow && x.policyFile != "":
 		return usageError("write copyOnWrite: true into "+x.policyFile, "--cow changes the built-in policy")
 	case x.policyFile != "" && len(x.readPaths)+len(x.writePaths)+len(x.allowNet) > 0:
@@ -256,7 +256,7 @@ func (x *execution) choosePolicy(dir string) error {
 		x.policy, err = x.builtIn(root, level)
 	}
 	if err == nil && x.yes && !x.copies() {
-		return usageError("write copyOnWrite: true into "+x.policyFile, "--yes says nothing where nothing is written to a copy")
+		return usageError("write copyOnWrite: true into "+x.policyFile, "--yes has a meaning only where a copy is written to")
 	}
 	if err == nil && x.stream {
 		x.policy = x.policy.Keep(durward.KeepFlow)

@@ -80,10 +80,10 @@ characters are shown and not obeyed.`,
 		Example: "  durward server logs filesystem\n  durward server logs filesystem -n 5 --json",
 	}
 	x, where := p.liveFlags(cmd)
-	cmd.Flags().IntVarP(&most, "lines", "n", 100, "show `N` lines")
+	cmd.Flags().IntVarP(&most, "lines", "n", 100, "show this `NUMBER` of lines")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if most < 1 {
-			return usageError("give a number from 1", "-n: %d is too few", most)
+			return usageError("ask for one at least", "-n %d asks for no lines", most)
 		}
 		return interruptible(cmd.Context(), func(ctx context.Context) error { return x.showLogs(ctx, *where, args[0], most) })
 	}

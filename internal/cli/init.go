@@ -99,7 +99,7 @@ func (x *initialising) plan() (k kit, files []initFile, err error) {
 	all := kits()
 	at := slices.IndexFunc(all, func(k kit) bool { return k.name == x.template })
 	if at < 0 {
-		return k, nil, usageError("use "+strings.Join(kitNames(), " or "), "there is no template %q", x.template)
+		return k, nil, usageError("use "+strings.Join(kitNames(), ", "), "there is no template %q", x.template)
 	}
 	if info, err := os.Stat(x.dir); err == nil && !info.IsDir() {
 		return k, nil, linkError(fmt.Errorf("%s: %w", x.dir, syscall.ENOTDIR))
