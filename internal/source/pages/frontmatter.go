@@ -37,7 +37,7 @@ func ParseFrontmatter(file string, document []byte) (Frontmatter, error) {
 		where := durward.Position{File: file, Line: b.line, Column: 1}
 		return Frontmatter{}, bad(config.Problems{{Where: where, Message: fmt.Sprintf("the frontmatter is over %d bytes", maxBlockBytes)}})
 	}
-	n, err := config.ParseWith(file, b.text, config.Options{Format: b.format, Aliases: true, CoreScalars: true, FirstLine: b.line, Depth: maxDepth})
+	n, err := b.parse(file)
 	if n == nil {
 		return Frontmatter{}, bad(err)
 	}
@@ -48,6 +48,11 @@ func ParseFrontmatter(file string, document []byte) (Frontmatter, error) {
 		return Frontmatter{}, bad(err)
 	}
 	return f, nil
+}
+
+// parse gives the tree of a block.
+func (b block) parse(file string) (*config.Node, error) {
+	return config.ParseWith(file, b.text, config.Options{Format: b.format, Aliases: true, CoreScalars: true, FirstLine: b.line, Depth: maxDepth})
 }
 
 func noFrontmatter(file string, document []byte) error {

@@ -41,9 +41,26 @@ func Lint(file string, document []byte, program func(name string) error) []Findi
 	if err != nil {
 		return lintRefused(file, document, err)
 	}
-	var found []Finding
+	found := lintKeys(file, document)
 	for i, s := range f.Tools {
 		found = append(found, s.lint(i, program)...)
+	}
+	return found
+}
+
+// lintKeys tells of keys that mean nothing and are spelt nearly like one that does.
+func lintKeys(file string, document []byte) []Finding {
+	b, _ := findBlock(document)
+	n, err := b.parse(file)
+	if n == nil || err != nil {
+		return nil
+	}
+	var found []Finding
+	meant := []string{"tools", "env"}
+	for _, field := range n.Fields {
+		if near := config.Nearest(field.Name, meant); near != "" && n.Get(near) == nil {
+			found = append(found, Finding{field.Where, false, fmt.Sprintf("the key %q means nothing (did you mean %q?)", field.Name, near)})
+		}
 	}
 	return found
 }

@@ -31,6 +31,7 @@ func TestLint(t *testing.T) {
 		{"no delimiter", "a.md", "\n\n----\ntools: [[ls]]\n----\n", []string{
 			`a.md:3:1: warning: the page begins like frontmatter, but a delimiter is a line of exactly --- or +++, and two of them are needed`,
 		}},
+		{"a key spelt nearly like one", "a.md", "---\ntitle: x\ntool:\n  - [ls]\n---\n", []string{`a.md:3:1: warning: the key "tool" means nothing (did you mean "tools"?)`}},
 		{"data that begins alike", "a.yaml", "--- x\n", nil},
 		{"data with other frontmatter", "a.yaml", "---\ntools: 1\n---\n", nil},
 		{"a page of another name", "a.txt", "---\ntools: [[nosuch, ;]]\n---\n", []string{`a.txt:2:9: error: tools[0]: nosuch: it is not on PATH`}},
