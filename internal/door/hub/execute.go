@@ -14,6 +14,8 @@ import (
 	"github.com/durward/durward/internal/httpedge"
 	"github.com/durward/durward/internal/hubconfig"
 	"github.com/durward/durward/internal/jsonx"
+	"github.com/durward/durward/internal/mcpspec"
+	"github.com/durward/durward/internal/schema"
 )
 
 // maxBody bounds the body of a request.
@@ -200,7 +202,22 @@ func messageOf(err error, reason durward.Reason) string {
 	case reason == durward.ServerDisconnected && named:
 		return "MCP server '" + server + "' disconnected"
 	}
-	return cmp.Or(texts[reason], reason.Summary())
+	found, _ := members["errors"].([]schema.Violation)
+	return cmp.Or(texts[reason], reason.Summary()) + mismatchOf(found)
+}
+
+// mismatchOf says what of the arguments does not fit, of much only the beginning.
+func mismatchOf(found []schema.Violation) (text string) {
+	const most = 2
+	between := ": "
+	for _, v := range found[:min(len(found), most)] {
+		text += between + cmp.Or(mcpspec.Short(v.Path), "the arguments") + " " + v.Message
+		between = "; "
+	}
+	if more := len(found) - most; more > 0 {
+		text += "; and " + strconv.Itoa(more) + " more"
+	}
+	return text
 }
 
 // answerOf makes an answer of the result object of a tool.

@@ -61,6 +61,7 @@ func AnswerTo(reason durward.Reason) (status int, code string, ok bool) {
 // told are the reasons whose errors are made for the caller.
 var told = map[durward.Reason]bool{
 	durward.BadJSON: true, durward.BadCall: true, durward.BadTimeout: true, durward.ServerStopped: true, durward.ToolsChanged: true,
+	durward.FileNotFound: true,
 }
 
 // faultOf gives the answer to an error. A refusal of the path check names a place in the
