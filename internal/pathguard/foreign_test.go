@@ -63,6 +63,8 @@ func TestForeignPaths(t *testing.T) {
 		"~root/x":                                "tilde",
 		"a\x00b":                                 "nulInPath",
 		"file://other" + top + "/root/a":         "fileUriHost",
+		"file:///%zz":                            "fileUriForm",
+		"file://me@localhost/a":                  "fileUriHost",
 		"file://%zz":                             "fileUriHost",
 		"file:":                                  "fileUriForm",
 		"file://":                                "fileUriForm",

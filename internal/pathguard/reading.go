@@ -49,11 +49,14 @@ func plainPath(path string) (plain, rule string) {
 }
 
 func fromFileURI(uri string) (path, rule string) {
-	u, err := url.Parse(uri)
-	if err != nil || u.Host != "" && !strings.EqualFold(u.Host, "localhost") {
-		return "", "fileUriHost"
+	if after, ok := strings.CutPrefix(uri[len("file:"):], "//"); ok {
+		host := after[:strings.IndexAny(after+"/", "/?#")]
+		if host != "" && !strings.EqualFold(host, "localhost") {
+			return "", "fileUriHost"
+		}
 	}
-	if !strings.HasPrefix(u.Path, "/") || strings.ContainsAny(uri, "?#") {
+	u, err := url.Parse(uri)
+	if err != nil || !strings.HasPrefix(u.Path, "/") || strings.ContainsAny(uri, "?#") {
 		return "", "fileUriForm"
 	}
 	return u.Path, ""
