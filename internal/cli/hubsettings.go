@@ -105,9 +105,12 @@ func (s hubSettings) openSandbox(dir func() (string, error)) (string, error) {
 			err = errors.New("it is no directory")
 		}
 	}
+	if err == nil && path == "/" {
+		err = errors.New("it is the whole file system, which would hold arguments to nothing")
+	}
 	if err != nil {
 		return "", &durward.Error{
-			Reason: durward.ConfigInvalid, Op: "hub", Hint: "name a directory that can be made, by SANDBOX_DIRECTORY or --sandbox-dir",
+			Reason: durward.ConfigInvalid, Op: "hub", Hint: "name another directory, one that is there or can be made, by SANDBOX_DIRECTORY or --sandbox-dir",
 			Err: fmt.Errorf("the sandbox directory %s: %w", path, cause(err)),
 		}
 	}
