@@ -200,7 +200,7 @@ func (p *program) print(data any) error {
 func (p *program) printFailure(f failure, data any) {
 	p.told = true
 	to := p.stdout
-	if p.command == "mcp" { // nothing goes there but its protocol
+	if p.talks || p.command == "mcp" { // whose flags may be what is wrong
 		to = p.stderr
 	}
 	if err := p.write(to, envelope{Schema: p.schema(), Error: &f, Data: data}); err != nil && !isPipeError(err) {

@@ -142,6 +142,7 @@ func (x *execServing) options() (o execserver.Options, err error) {
 	if err != nil {
 		return o, usageError("use ws://IP:PORT or stdio", "--listen: %w", err)
 	}
+	x.talks = at.IsStdio()
 	if x.endsWithInput && at.IsStdio() {
 		return o, usageError("leave it out", "--exit-on-stdin-close: with stdio that is so anyway")
 	}

@@ -76,6 +76,7 @@ token in that file, or one of those that the configuration names.`,
 // run is the whole of it: from settings to a server, and to its end.
 func (x *hubServing) run(ctx context.Context) error {
 	x.stderr.unhurry() // no call waits for who reads the log
+	x.talks = x.stdio
 	s, err := x.settingsOf()
 	if err != nil {
 		return err

@@ -46,6 +46,8 @@ type program struct {
 	within time.Duration
 	// configured is what was read; nil before.
 	configured *configuration
+	// talks is set where standard output is for a protocol, and for nothing else.
+	talks bool
 	// idle is set once commands could have run and none does any more.
 	idle bool
 	// misnamed is set where the help of a command was asked for that there is not.
