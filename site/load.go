@@ -322,7 +322,7 @@ func (r *configReader) sandbox(n *config.Node) {
 func ReadTokenFile(file string) (Token, string, error) {
 	token, path, err := readToken(file)
 	if err != nil {
-		return Token{}, "", invalidConfig(config.Problems{{Where: durward.Position{File: file}, Message: err.Error()}})
+		return Token{}, "", invalidConfig(config.Problems{{Message: err.Error()}})
 	}
 	return token, path, nil
 }

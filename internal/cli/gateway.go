@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/durward/durward"
 	"github.com/durward/durward/internal/audit"
 	"github.com/durward/durward/internal/config"
 	"github.com/durward/durward/internal/core"
@@ -81,7 +82,7 @@ show the token in that file.`,
 func (x *gatewayServing) run(ctx context.Context) error {
 	x.stderr.unhurry() // no run waits for who reads the log
 	x.tolerateGarbage()
-	tokens, err := readTokens(x.env[varTokenFile])
+	tokens, err := readTokens(varTokenFile, x.env[varTokenFile])
 	if err != nil {
 		return err
 	}
@@ -137,12 +138,17 @@ func (*program) edgeRules(allowHost []string, allowRemote bool, tokens httpedge.
 	return rules, nil
 }
 
-// readTokens gives the token of a file; an empty name is none.
-func readTokens(file string) (httpedge.Tokens, error) {
+// readTokens gives the token of the file that a variable names; an empty name is none.
+func readTokens(variable, file string) (httpedge.Tokens, error) {
 	if file == "" {
 		return nil, nil
 	}
 	token, _, err := site.ReadTokenFile(file)
+	if e := durward.AsError(err); e != nil {
+		told := *e
+		told.Hint = "set " + variable + " to a file that holds a token and that you alone can open"
+		return nil, &told
+	}
 	return httpedge.Tokens{httpedge.Token(token)}, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -85,7 +86,7 @@ func (x *hubServing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := hubTokens(x.env["GATEWAY_TOKEN_FILE"], e.config.Tokens)
+	tokens, err := hubTokens(x.env[varGatewayToken], e.config.Tokens)
 	if err != nil {
 		return err
 	}
@@ -96,6 +97,9 @@ func (x *hubServing) run(ctx context.Context) error {
 	h := &hubServer{hubServing: x, settings: e.settings, config: e.config, rules: rules, levels: make(chan string, 1)}
 	var l net.Listener
 	if !x.stdio || s.portGiven {
+		if err := x.checkHost(s.host); err != nil {
+			return err
+		}
 		l, err = httpedge.Listen(ctx, httpedge.Address{Host: s.host, Port: s.port, Authenticated: rules.Authenticate != nil, AllowRemote: x.allowRemote})
 		if err != nil {
 			return withHint(err, "choose another port, or 0 for a free one")
@@ -106,6 +110,19 @@ func (x *hubServing) run(ctx context.Context) error {
 		return err
 	}
 	return h.serve(ctx, l)
+}
+
+// checkHost refuses what is no address by the name that it was given under: some shells have a HOST
+// of their own.
+func (x *hubServing) checkHost(host string) error {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil
+	}
+	from := "HOST"
+	if x.given("host") {
+		from = "--host"
+	}
+	return usageError("give an address such as 127.0.0.1 or ::1", "%s: %q is not a literal address", from, host)
 }
 
 // A hubServer keeps the servers and serves their tools.

@@ -52,7 +52,7 @@ func (x *hubServing) hubAt(where string) (*runningHub, error) {
 	if u, err := url.Parse(h.url); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, usageError("give it in full: http://127.0.0.1:8002", "--url: %q is no URL of HTTP", where)
 	}
-	if file := x.env["GATEWAY_TOKEN_FILE"]; file != "" {
+	if file := x.env[varGatewayToken]; file != "" {
 		text, err := smallfile.Read(file, 4096, smallfile.OwnerOnly(file))
 		if err != nil {
 			return nil, &durward.Error{

@@ -18,7 +18,7 @@ import (
 // hubTokens reads the token file of the settings, if there is one, and those of the
 // configuration. No two may have one name or one text: who may call what goes by them.
 func hubTokens(file string, named []hubconfig.Token) (httpedge.Tokens, error) {
-	tokens, err := readTokens(file)
+	tokens, err := readTokens(varGatewayToken, file)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,9 @@ const (
 	varNoInput   = "DURWARD_NO_INPUT"
 )
 
+// varGatewayToken is one of those of the hub, which has names of its own.
+const varGatewayToken = "GATEWAY_TOKEN_FILE"
+
 // ownVariables lists all names that mean something in some build.
 var ownVariables = []string{
 	varConfig, "DURWARD_CONTEXT", varListen, varLogFormat, varLogLevel, varNoInput,
