@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,6 +71,9 @@ func (c *crowd) call(way int, server string) string {
 	return c.verdict(way, response.StatusCode, number, marked, string(text))
 }
 
+// mayHaveRun is the word on whether the tool ran, for a model or for a program.
+var mayHaveRun = regexp.MustCompile(`the tool may have run|"may_have_run":true`)
+
 func (c *crowd) verdict(way, status int, number int64, marked, text string) string {
 	said := fmt.Sprint(status, " ", text)
 	if way != byExecute && (status != 200 || !strings.Contains(text, fmt.Sprintf(`"id":%d,`, number))) {
@@ -79,7 +83,7 @@ func (c *crowd) verdict(way, status int, number int64, marked, text string) stri
 	switch {
 	case !failed && status == 200 && strings.Contains(text, marked):
 		return "good"
-	case failed && status == 200 && strings.Contains(text, "disconnected") && strings.Contains(text, "may have run"):
+	case failed && status == 200 && strings.Contains(text, "disconnected") && mayHaveRun.MatchString(text):
 		return "lost"
 	case failed && strings.Contains(text, `"durward/code":"server_stopped"`), status == 503 && strings.Contains(text, `"code":"server_stopped"`):
 		return "stopped"

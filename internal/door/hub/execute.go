@@ -157,6 +157,7 @@ type answer struct {
 	err    string          // of a failure
 	code   *int64          // of an error of the server's protocol
 	cached bool            // it is that of an equal order
+	lost   bool            // the server ended meanwhile, and nobody knows whether the tool ran
 }
 
 const (
@@ -175,7 +176,7 @@ func outcome(result durward.Result, err error, timeout time.Duration) (answer, e
 	case durward.DeadlineExceeded:
 		return answer{status: failure, err: "Tool execution timed out after " + strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64) + "s"}, nil
 	case durward.ServerDisconnected, durward.ServerError, durward.MalformedResult, durward.InputRequired, durward.InputMismatch, durward.OutputTooLarge:
-		a := answer{status: failure, err: messageOf(err, reason)}
+		a := answer{status: failure, err: messageOf(err, reason), lost: reason == durward.ServerDisconnected}
 		if code, ok := durward.DetailOf(err).Members["code"].(int64); ok {
 			a.code = &code
 		}
@@ -326,6 +327,9 @@ func (a answer) write(w http.ResponseWriter, took time.Duration) {
 	}
 	if a.cached {
 		line = append(line, `,"cached":true`...)
+	}
+	if a.lost {
+		line = append(line, `,"may_have_run":true`...)
 	}
 	line = strconv.AppendFloat(append(line, `,"execution_time_ms":`...), float64(took.Microseconds())/1000, 'f', -1, 64)
 	send(w, http.StatusOK, append(line, "}\n"...))

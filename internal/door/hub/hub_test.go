@@ -260,7 +260,7 @@ func TestFailuresOfServers(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&durward.Error{Reason: durward.ServerDisconnected, Err: durward.Detail{Members: map[string]any{"server": "files"}}}, `{"status":"error","output":null,"error":"MCP server 'files' disconnected"}`},
+		{&durward.Error{Reason: durward.ServerDisconnected, Err: durward.Detail{Members: map[string]any{"server": "files"}}}, `{"status":"error","output":null,"error":"MCP server 'files' disconnected","may_have_run":true}`},
 		{&durward.Error{Reason: durward.InputRequired, Err: errors.New("input required: a name")}, `{"status":"error","output":null,"error":"input required"}`},
 		{&durward.Error{Reason: durward.MalformedResult, Err: errors.New("malformed result: it is not an object")}, `{"status":"error","output":null,"error":"malformed result"}`},
 		{&durward.Error{Reason: durward.InputMismatch}, `{"status":"error","output":null,"error":"the input does not fit the tool's schema"}`},

@@ -192,7 +192,10 @@ func (m *MCP) failed(r *mcpserve.Request, name string, err error, timeout time.D
 	}
 	a, refused := outcome(durward.Result{}, err, timeout)
 	if refused == nil {
-		return failing{status: failure, text: a.err + mayHaveRun(err)}
+		if a.lost { // a model would call the tool once more
+			a.err += "; the tool may have run"
+		}
+		return failing{status: failure, text: a.err}
 	}
 	f, detail := faultOf(refused)
 	if f.code == codeInternal {
@@ -200,14 +203,6 @@ func (m *MCP) failed(r *mcpserve.Request, name string, err error, timeout time.D
 		return failing{status: "refused", err: &jsonrpc.Error{Code: jsonrpc.InternalError, Message: detail}}
 	}
 	return failing{status: "refused", text: detail, code: f.code}
-}
-
-// mayHaveRun is for a model, which would call the tool once more.
-func mayHaveRun(err error) string {
-	if durward.ReasonOf(err) == durward.ServerDisconnected {
-		return "; the tool may have run"
-	}
-	return ""
 }
 
 // saidError is what a server answered with, for its caller.
