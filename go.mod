@@ -5,7 +5,7 @@ go 1.26.5
 require (
 	aead.dev/minisign v0.3.0
 	code.dny.dev/ssrf v0.3.0
-	github.com/VictoriaMetrics/metrics v1.44.0
+	github.com/VictoriaMetrics/metrics v1.35.1
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/coder/websocket v1.8.15

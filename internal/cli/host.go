@@ -27,6 +27,11 @@ func (p *program) ownPaths(own ...string) []string {
 			own = append(own, path)
 		}
 	}
+	for _, policy := range []string{join(p.userConfigDir(), policyFileName), p.otherPolicy()} {
+		if policy != "" && !odd(policy) { // the next start may read it, whether it is there by now or not
+			own = append(own, policy)
+		}
+	}
 	return own
 }
 

@@ -75,10 +75,13 @@ func (c *Command) confinement() (*policy.Policy, error) {
 }
 
 // Own lists the absolute paths that calls leave as they are, whatever they may write: what says
-// how they are held, and what tells of them.
+// how they are held, and what tells of them. A directory of the host's that a write rule lies in is
+// none of them: who names a place in it means that.
 func (p *Policy) Own() []string {
-	list := append(slices.Clone(p.host.Own), p.host.File, p.LogFile)
-	return slices.DeleteFunc(list, func(path string) bool { return path == "" })
+	list := slices.DeleteFunc(slices.Clone(p.host.Own), func(path string) bool {
+		return slices.ContainsFunc(p.WriteRules, func(rule WriteRule) bool { return rule.Path != path && contains(path, rule.Path) })
+	})
+	return slices.DeleteFunc(append(list, p.host.File, p.LogFile), func(path string) bool { return path == "" })
 }
 
 // loaded gives what the sandbox that was written came to when the policy was loaded, or nil.

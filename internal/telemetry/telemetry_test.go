@@ -27,6 +27,9 @@ func TestWhatIsCountedIsShown(t *testing.T) {
 # TYPE calls_total counter
 calls_total{tool=""} 1234567890
 calls_total{tool="a\"b\\c\nd` + "\té\uFFFD" + `%s",code="ok"} 2
+# HELP waiting
+# TYPE waiting gauge
+waiting 3
 # HELP took_seconds
 # TYPE took_seconds histogram
 took_seconds_bucket{tool="x",le="0.001"} 2
@@ -43,9 +46,6 @@ took_seconds_bucket{tool="x",le="300"} 4
 took_seconds_bucket{tool="x",le="+Inf"} 5
 took_seconds_sum{tool="x"} 3609.001
 took_seconds_count{tool="x"} 5
-# HELP waiting
-# TYPE waiting gauge
-waiting 3
 `
 	if page.String() != want {
 		t.Errorf("it shows\n%s", page.String())

@@ -38,7 +38,7 @@ var counted = []string{
 
 // A tally counts the runs of one tool.
 type tally struct {
-	duration, wait telemetry.Histogram
+	duration, wait *telemetry.Histogram
 	calls          map[string]telemetry.Counter // by code
 }
 

@@ -21,7 +21,7 @@ type (
 	counted struct{ tool, status string }
 	tally   struct {
 		calls telemetry.Counter
-		took  telemetry.Histogram
+		took  *telemetry.Histogram
 	}
 )
 
