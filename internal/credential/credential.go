@@ -59,7 +59,7 @@ func namesSecret(name, value string) bool {
 		switch {
 		case isSecret(w), w == "pass" && last, strings.HasPrefix(w, "conn") && isConnection(strings.Join(words[i:], "")):
 			return true
-		case isSecret(strings.TrimSuffix(w, "s")) && strings.Trim(value, "0123456789") != "":
+		case last && isSecret(strings.TrimSuffix(w, "s")) && strings.Trim(value, "0123456789") != "":
 			return true
 		}
 	}

@@ -40,6 +40,7 @@ func TestLooks(t *testing.T) {
 		{"COMPASS", "north-west", false},
 		{"PASS_THROUGH", "requests", false},
 		{"MAX_TOKENS", "100000", false},
+		{"TOKENS_PER_MINUTE", "unlimited", false},
 		{"MONKEYS", "banana-tree", false},
 		{"CONNECTION_TIMEOUT", "30 seconds", false},
 		{"MAX_CONNECTIONS", "unlimited", false},
@@ -71,6 +72,8 @@ func TestRedact(t *testing.T) {
 		{map[string]string{"Authorization": "Bearer hunter22"}, "no hunter22 or Bearer hunter22", "no [redacted] or [redacted]"},
 		{map[string]string{"url": "https://h/?a=plain-text&api_key=hunter%2022"}, "hunter 22, hunter%2022, plain-text", "[redacted], [redacted], plain-text"},
 		{map[string]string{"url": "https://me:hunter22@h/"}, "no hunter22", "no [redacted]"},
+		{map[string]string{"url": "db://me:hunter%2F22@h:1/x@y"}, "hunter%2F22 or hunter/22", "[redacted] or [redacted]"},
+		{map[string]string{"url": "db://postgres:postgres@h/"}, "postgres is up", "postgres is up"},
 		{map[string]string{"A_KEY": "first line\n  second line\n"}, "no second line", "no [redacted]"},
 		{map[string]string{"A_KEY": " hunter22 "}, "no hunter22", "no [redacted]"},
 	} {

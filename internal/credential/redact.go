@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 const redacted = "[redacted]"
@@ -36,9 +37,42 @@ func (s Secrets) Redact(text string) string {
 	return forms().ReplaceAllString(text, redacted)
 }
 
+// Cut gives where a text that goes on can be cut: no secret lies across that place, nor one that the
+// text may end within. Behind it are [Secrets.Longest] bytes at least, if there are so many. It is 0 where
+// one secret is all there is.
+func (s Secrets) Cut(text string) int {
+	cut := max(len(text)-s.Longest(), 0)
+	for _, at := range s.places(text) {
+		if at[0] < cut && (cut < at[1] || at[1] == len(text)) {
+			cut = at[0]
+		}
+	}
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return cut
+}
+
+// places gives where the secrets begin and end, the last one first.
+func (s Secrets) places(text string) [][]int {
+	all := forms().FindAllStringIndex(text, -1)
+	for _, secret := range s {
+		for from := 0; ; from++ {
+			at := strings.Index(text[from:], secret)
+			if at < 0 {
+				break
+			}
+			from += at
+			all = append(all, []int{from, from + len(secret)})
+		}
+	}
+	slices.SortFunc(all, func(a, b []int) int { return b[0] - a[0] })
+	return all
+}
+
 // Longest is how many bytes the longest of them has, or what is known by its form alone.
 func (s Secrets) Longest() int {
-	const form = 512
+	const form = 8 << 10
 	if len(s) == 0 {
 		return form
 	}
@@ -69,8 +103,8 @@ func inURL(text string) (list []string) {
 	if err != nil || !strings.Contains(text, "://") {
 		return nil
 	}
-	if password, ok := u.User.Password(); ok && len(password) >= leastBytes {
-		list = append(list, password)
+	if password, ok := u.User.Password(); ok && len(password) >= leastBytes && password != u.User.Username() {
+		list = append(list, password, codedPassword(text))
 	}
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
 		name, coded, _ := strings.Cut(pair, "=")
@@ -79,4 +113,12 @@ func inURL(text string) (list []string) {
 		}
 	}
 	return list
+}
+
+// codedPassword gives the password of a URL as it stands there.
+func codedPassword(text string) string {
+	_, rest, _ := strings.Cut(text, "://")
+	user := rest[:strings.LastIndexByte(rest[:strings.IndexAny(rest+"/", "/?#")], '@')]
+	_, password, _ := strings.Cut(user, ":")
+	return password
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/hubconfig"
@@ -98,6 +99,9 @@ func TestCallersOfAMessage(t *testing.T) {
 	saysAbout("green", "green")
 	saysAbout("red", "red", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}`, id))
 	h.abandoned(t, "green")
+	h.clock.pass(lateTime)
+	saysAbout("red", "red")
+	h.abandoned(t, "green")
 	must(t, h.Restart(patient(t), "a"))
 	saysAbout("red", "red")
 }
@@ -106,15 +110,25 @@ func TestCallersOfAMessage(t *testing.T) {
 func TestManyLateCalls(t *testing.T) {
 	var late lateCalls
 	red, blue := durward.Caller{Name: "red"}, durward.Caller{Name: "blue"}
+	start := time.Now()
 	for id := range int64(mostLate) {
-		late.add(id, red)
+		late.add(id, red, start)
 	}
-	late.add(mostLate, blue)
+	late.add(mostLate, blue, start)
 	for id := range int64(mostLate + 1) {
 		late.answered(id)
 	}
-	if len(late.ids) != 0 || late.callers[blue] != 1 || late.callers[red] != 0 || len(late.callers) != 1 {
+	if len(late.ids) != 0 || late.callers[blue].calls != 1 || len(late.callers) != 1 {
 		t.Errorf("it is %v", late.callers)
+	}
+	late.add(1, red, start.Add(time.Second))
+	late.expire(start.Add(lateTime))
+	if len(late.ids) != 1 || late.callers[red].calls != 1 || len(late.callers) != 1 {
+		t.Errorf("after a while it is %v", late.callers)
+	}
+	late.expire(start.Add(lateTime + time.Second))
+	if len(late.ids)+len(late.callers) != 0 {
+		t.Errorf("at last it is %v", late.callers)
 	}
 }
 

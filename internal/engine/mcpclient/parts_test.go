@@ -93,7 +93,7 @@ func TestTail(t *testing.T) {
 			lines++
 			bytes = max(bytes, len(line))
 		})
-		if got := string(kept.all()); got != text[len(text)-tailBytes:] {
+		if got := string(kept.all(&server{})); got != text[len(text)-tailBytes:] {
 			t.Errorf("%d bytes are kept, and others than the last", len(got))
 		}
 		if want := 2000 + tailBytes/2; last != "last words" || lines < want || lines > want+8 || bytes > 2*logBytes {

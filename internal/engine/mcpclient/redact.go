@@ -30,12 +30,14 @@ func secretsOf(config hubconfig.Server, environ map[string]string) credential.Se
 // of one: others than its owner read the log, and ask how it is.
 func (s *server) redacted(text string) string { return s.secrets.Redact(text) }
 
-// redactedPart is redacted for a text that goes on: the end, which may be the beginning of a secret, is
-// the rest.
+// redactedPart is redacted for a long text that goes on: the end, which may be the beginning of a
+// secret, is the rest.
 func (s *server) redactedPart(text string) (said, rest string) {
-	said = s.redacted(text)
-	edge := max(len(said)-s.secrets.Longest(), 0)
-	return said[:edge], said[edge:]
+	cut := s.secrets.Cut(text)
+	if cut == 0 { // of one that has no end the beginning stays, by which what follows is known
+		return s.redacted(text), text[:s.secrets.Longest()]
+	}
+	return s.redacted(text[:cut]), text[cut:]
 }
 
 // beginOf gives the first bytes of a text, redacted.

@@ -83,14 +83,39 @@ func TestLogsHoldNoSecret(t *testing.T) {
 func TestTailHoldsNoSecret(t *testing.T) {
 	const secret = "0c4nary1-0c4nary2-0c4nary3"
 	s := &server{secrets: credential.SecretsIn(map[string]string{"API_KEY": secret})}
-	for _, before := range []int{logBytes - 1, logBytes - 20, logBytes + 500, logBytes + 512 - 9} {
-		for _, end := range []string{"\n", ""} {
-			text := strings.Repeat("x", before) + secret + strings.Repeat("y", logBytes) + end
-			clean(t, s.stderr.follow(strings.NewReader(text), s, func(line string) { clean(t, line) }))
+	const token, jwt = "Bearer c4nary-c4nary-c4nary", "eyJhbGciOiJub25lIn0.eyJc4naryc4naryc4nary.c4"
+	for _, hidden := range []string{secret, token, jwt[:len(jwt)-2]} {
+		for shift := 0; shift < len(hidden); shift += 5 {
+			for _, edge := range []int{logBytes, 2 * logBytes} { // a line is cut before the one, when it reaches the other
+				text := strings.Repeat("x", edge-shift) + " " + hidden + " " + strings.Repeat("y", 2*logBytes)
+				clean(t, s.stderr.follow(strings.NewReader(text), s, func(line string) { clean(t, line) }))
+			}
 		}
 	}
+	clean(t, s.stderr.follow(strings.NewReader("x ghp_"+strings.Repeat("c4nary", logBytes)+" y"), s, func(line string) { clean(t, line) }))
 	for shift := range len(secret) {
 		s.stderr.follow(strings.NewReader(secret+strings.Repeat("z", tailBytes-shift)+"\n"), s, func(string) {})
-		clean(t, string(s.stderr.all()))
+		clean(t, string(s.stderr.all(s)))
+	}
+}
+
+// What a server printed is there though its line has not ended.
+func TestTailShowsALineThatWaits(t *testing.T) {
+	s := &server{secrets: credential.SecretsIn(map[string]string{"API_KEY": "c4nary-1"})}
+	in, out := io.Pipe()
+	ended := make(chan bool)
+	go func() { s.stderr.follow(in, s, func(string) {}); close(ended) }()
+	for _, text := range []string{"one\n", "who are you, c4nary-1? "} {
+		_, err := io.WriteString(out, text)
+		must(t, err)
+	}
+	_, err := io.WriteString(out, "") // it reads again, so it has kept all
+	must(t, err)
+	for range 2 {
+		if got := string(s.stderr.all(s)); got != "one\nwho are you, [redacted]? " {
+			t.Errorf("%q", got)
+		}
+		must(t, out.Close())
+		<-ended
 	}
 }

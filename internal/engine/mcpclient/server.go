@@ -122,7 +122,7 @@ func (e *Engine) offer(name string) offer {
 // starts, redacted.
 func (e *Engine) Stderr(name string) []byte {
 	if s := e.servers[name]; s != nil {
-		return s.stderr.all()
+		return s.stderr.all(s)
 	}
 	return nil
 }

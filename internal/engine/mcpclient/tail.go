@@ -16,8 +16,9 @@ const (
 
 // A tail keeps the last of what a server printed to its standard error, over all its starts, redacted.
 type tail struct {
-	mu   sync.Mutex
-	text []byte // guarded by mu; at most twice as much as is kept
+	mu      sync.Mutex
+	text    []byte // guarded by mu; at most twice as much as is kept
+	pending []byte // guarded by mu; a line that has not ended, as it was printed
 }
 
 func (t *tail) add(p []byte) {
@@ -29,10 +30,17 @@ func (t *tail) add(p []byte) {
 	}
 }
 
-func (t *tail) all() []byte {
+func (t *tail) all(of *server) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return bytes.Clone(t.text[max(len(t.text)-tailBytes, 0):])
+	text := append(bytes.Clone(t.text), of.redacted(string(t.pending))...)
+	return text[max(len(text)-tailBytes, 0):]
+}
+
+func (t *tail) wait(line []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pending = append(t.pending[:0], line...)
 }
 
 // follow reads a stream to its end, redacts and keeps it, and tells each line that is not blank, long
@@ -61,7 +69,8 @@ func (t *tail) follow(r io.Reader, of *server, tell func(line string)) (last str
 				line = append(line[:0], rest...)
 			}
 		}
-		if err != nil {
+		if t.wait(line); err != nil {
+			t.wait(nil)
 			keep(of.redacted(string(line)))
 			return last
 		}
