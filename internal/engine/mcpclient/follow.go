@@ -16,21 +16,22 @@ func (p *run) mark(list ...kind) {
 	}
 }
 
-// followChanges lists anew what the server says is other than before, and all when it is time
-// to, until the process ends.
+// followChanges lists anew what the server says is other than before, and what is old by now, until
+// the process ends.
 func (p *run) followChanges() {
 	p.setLevel(p.talk)
 	p.resubscribe()
 	for {
 		var due <-chan time.Time
 		stop := func() {}
-		if wait := p.stalesAfter(); wait > 0 {
+		wait, old := p.stalesNext()
+		if len(old) > 0 {
 			due, stop = p.engine.options.clock.timer(wait)
 		}
 		select {
 		case <-p.changed:
 		case <-due:
-			p.mark(tools, resources, templates, prompts)
+			p.mark(old...)
 			<-p.changed
 		case <-p.talk.Done():
 			stop()
@@ -47,15 +48,33 @@ func (p *run) followChanges() {
 	}
 }
 
-// stalesAfter is after how long all is listed anew though the server says nothing. Zero is never.
-func (p *run) stalesAfter() time.Duration {
-	wait := p.engine.options.Refresh
-	for _, fresh := range p.fresh {
-		if fresh > 0 && (wait == 0 || fresh < wait) {
-			wait = fresh
+// stalesNext gives what is listed anew next though the server says nothing, and after how long: all
+// that is old by then, or nearly so. There may be nothing.
+func (p *run) stalesNext() (wait time.Duration, old []kind) {
+	now := p.engine.options.clock.now()
+	for k := range kinds {
+		after := p.stalesAfter(kind(k))
+		if after == 0 || !p.has(kind(k)) {
+			continue
+		}
+		left := max(p.listed[k].Add(after).Sub(now), listPause)
+		switch {
+		case len(old) == 0 || left < wait-listPause:
+			wait, old = left, []kind{kind(k)}
+		case left <= wait+listPause:
+			wait, old = min(wait, left), append(old, kind(k))
 		}
 	}
-	return wait
+	return wait, old
+}
+
+// stalesAfter is for how long a list is good. Zero is for ever.
+func (p *run) stalesAfter(k kind) time.Duration {
+	every, fresh := p.engine.options.Refresh, p.fresh[k]
+	if every == 0 || fresh > 0 && fresh < every {
+		return fresh
+	}
+	return every
 }
 
 // relist asks for what has changed. What the server does not tell stays as it was.

@@ -133,6 +133,7 @@ func (p *run) has(k kind) bool {
 func (p *run) list(ctx context.Context, k kind) ([]Item, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
+	p.listed[k] = p.engine.options.clock.now()
 	l := newListing(k)
 	warn := func(why string) {
 		p.log.Warn("an MCP server has more than is offered, or calls it wrongly", "list", kinds[k].method, "why", why)

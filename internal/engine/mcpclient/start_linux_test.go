@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,16 +284,32 @@ func TestRefresh(t *testing.T) {
 			h.Start(patient(t))
 			p, err := h.servers["a"].current()
 			must(t, err)
-			if wait := p.stalesAfter(); wait != test.want {
+			if wait := p.stalesAfter(tools); wait != test.want {
 				t.Fatalf("it is listed again after %s", wait)
 			}
 			for round := 1; round < 3 && test.want > 0; round++ {
-				h.clock.fire(t, test.want, test.want)
+				h.clock.fire(t, test.want-listPause, test.want)
 				name := fmt.Sprint("list", round)
 				h.until(t, "a", func(Status) bool { return h.Tools("a")[1].Name == name })
 				h.clock.fire(t, listPause, listPause)
 			}
 		})
+	}
+}
+
+// What is old is listed anew, and nothing else is.
+func TestRefreshOfWhatIsOld(t *testing.T) {
+	h := newHub(t, Options{Refresh: time.Hour, Expose: []string{"tools", "resources"}}, entry("a", "modern", "rich", "sly", "ttl=60000"))
+	h.Start(patient(t))
+	p, err := h.servers["a"].current()
+	must(t, err)
+	if wait, old := p.stalesNext(); wait != time.Minute || !slices.Equal(old, []kind{tools}) {
+		t.Errorf("after %s those of %v are listed", wait, old)
+	}
+	for _, name := range []string{"list1", "list2"} {
+		h.clock.fire(t, time.Minute-listPause, time.Minute)
+		h.until(t, "a", func(Status) bool { return h.Tools("a")[1].Name == name })
+		h.clock.fire(t, listPause, listPause)
 	}
 }
 
