@@ -43,17 +43,18 @@ func readMCPPolicy(file string) (text []byte, mode fs.FileMode, err error) {
 // compileMCP makes a policy of the text of a file, or of what is to become that.
 func (p *program) compileMCP(file string, text []byte, mode fs.FileMode, strict bool) (*mcppolicy.Policy, error) {
 	host := p.mcpHost(mode)
-	host.File = p.leadsTo(file)
+	host.Named = p.startingHere(file)
+	host.File = physical(host.Named)
 	return compileMCPText(file, text, host, strict)
 }
 
-// leadsTo gives the physical path of a file, by the names as they stand: "dir/.." is where the
+// startingHere gives the absolute path of a file by the names as they stand: "dir/.." is where the
 // kernel ends up, too.
-func (p *program) leadsTo(file string) string {
+func (p *program) startingHere(file string) string {
 	if dir, err := p.dir(); err == nil && !filepath.IsAbs(file) {
-		file = dir + string(filepath.Separator) + file
+		return dir + string(filepath.Separator) + file
 	}
-	return physical(file)
+	return file
 }
 
 func (p *program) mcpHost(mode fs.FileMode) mcppolicy.Host {

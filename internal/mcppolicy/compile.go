@@ -28,6 +28,7 @@ func Compile(doc *Document, host Host, o Options) (*Policy, error) {
 	c.mode(o)
 	c.roots()
 	c.writeRules()
+	c.keepLinks()
 	c.log()
 	c.commands()
 	c.sandboxes()

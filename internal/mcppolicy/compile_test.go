@@ -3,6 +3,7 @@
 package mcppolicy_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -232,6 +233,31 @@ func TestNoLinkOfAProgramLiesInAWriteZone(t *testing.T) {
 	}
 	wantProblems(t, load(there.host(), home+"writeRules: [{path: ~/code/scratch}]\nlogging: {file: /opt/dir/log}\n"),
 		"p.yaml:4:17: logging.file: /opt/dir/log leads to /home/ann/code/scratch, which lies where the write rule at p.yaml:3:14 lets files be written")
+}
+
+// Who may change a link on the way to the policy chooses another one.
+func TestNoLinkToThePolicyLiesInAWriteZone(t *testing.T) {
+	there := standard()
+	for path, n := range map[string]node{
+		"/opt": dir(), "/opt/p.yaml": file(), "/opt/in": link("/home/ann/code/scratch/p.yaml"), "/home/ann/code/scratch/p.yaml": link("/opt/p.yaml"),
+		"/home/ann/code/scratch/dir": link("/opt"), "/home/ann/code/scratch/own.yaml": file(), "/opt/own": link("/home/ann/code/scratch/own.yaml"),
+	} {
+		there[path] = n
+	}
+	const refused = "p.yaml:3:14: the write rule for ~/code/scratch lets /home/ann/code/scratch/%s be changed, a link that leads to this policy; name the policy by the file itself"
+	for named, link := range map[string]string{
+		"": "", "/opt/p.yaml": "", "/home/ann/code/scratch/own.yaml": "", "/opt/own": "",
+		"/home/ann/code/scratch/p.yaml": "p.yaml", "/opt/in": "p.yaml", "/home/ann/code/scratch/dir/p.yaml": "dir",
+	} {
+		h := there.host()
+		h.Named = named
+		err := load(h, home+"writeRules: [{path: ~/code/scratch}]\n")
+		if link != "" {
+			wantProblems(t, err, fmt.Sprintf(refused, link))
+		} else if err != nil {
+			t.Errorf("%s: %v", named, err)
+		}
+	}
 }
 
 func TestCaseDoesNotHideAProgramFromAWriteRule(t *testing.T) {

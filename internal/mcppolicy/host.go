@@ -22,6 +22,8 @@ type Host struct {
 	// File is the physical path of the file that the document was read from, or is to be kept
 	// in; empty means none.
 	File string
+	// Named is the absolute path by which File is reached; empty means by itself.
+	Named string
 	// Mode is the mode of the file that the document was read from; zero means unknown.
 	Mode fs.FileMode
 	// Resolve gives the physical path of an existing one: absolute, free of symbolic

@@ -147,6 +147,22 @@ func (c *compiler) refuseInZone(name string, t Text, path string) {
 	}
 }
 
+// keepLinks refuses a write rule by which a link on the way to the policy could be made to lead
+// elsewhere. The file that it leads to no call writes.
+func (c *compiler) keepLinks() {
+	for _, place := range c.passed(c.host.Named) {
+		if _, err := c.host.Readlink(place); err != nil {
+			continue
+		}
+		for i := range c.p.WriteRules {
+			if rule := &c.p.WriteRules[i]; contains(c.fold(rule.Path), c.fold(place)) {
+				c.problems.Add(rule.Where, "the write rule for %s lets %s be changed, a link that leads to this policy; name the policy by the file itself", rule.Written, place)
+				return
+			}
+		}
+	}
+}
+
 // mostLinks is more than any system follows.
 const mostLinks = 255
 

@@ -54,6 +54,7 @@ func (s *session) carryOut(t task, keep func(answer jsonrpc.Message) jsonrpc.Mes
 	defer t.place.free()
 	c := t.reply.call
 	defer c.inv.leave()
+	defer t.forget()
 	result, err := s.perform(t.ctx, c, t.place)
 	t.forget()
 	if t.request.Kind == jsonrpc.Notification {
