@@ -101,7 +101,7 @@ func (a *asks) cancel(id string) {
 }
 
 // forward puts a request of a legacy server to the caller whose call it is about: the only one that is
-// under way, and has somebody listening.
+// under way and has somebody listening.
 func (p *run) forward(m jsonrpc.Message) {
 	refuse := func(why string) { p.reply(m.Refuse(&jsonrpc.Error{Code: jsonrpc.InternalError, Message: why})) }
 	q := p.listener()
