@@ -82,13 +82,23 @@ func (q *query) refuseUnknown() error {
 		{"--phase", q.phase, []string{"intent", "outcome", "deny", "event"}},
 		{"--decision", q.filter.Decision, []string{"allow", "deny"}},
 		{"--door", q.filter.Door, []string{"exec", "doctor", site.Name, gateway.Name, hub.Name, mcp.Name, execserver.Name}},
-		{"--cause", q.filter.Cause, append([]string{"ok", "tool_error", "denied", "timeout", "cancelled", "unknown"}, audit.EventKinds()...)},
+		{"--cause", q.filter.Cause, append(outcomes(), audit.EventKinds()...)},
 	} {
 		if row.value != "" && !slices.Contains(row.known, row.value) {
 			return usageError("use "+strings.Join(row.known, ", "), "%s cannot be %q", row.flag, row.value)
 		}
 	}
 	return nil
+}
+
+// outcomes are the words for how a call ended.
+func outcomes() (words []string) {
+	for _, o := range []durward.Outcome{
+		durward.OutcomeOK, durward.OutcomeToolError, durward.OutcomeDenied, durward.OutcomeTimeout, durward.OutcomeCancelled, durward.OutcomeUnknown,
+	} {
+		words = append(words, string(o))
+	}
+	return words
 }
 
 // reasonNamed finds a reason by its code or its word.
