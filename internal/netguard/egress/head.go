@@ -170,7 +170,7 @@ func authority(url string) (string, error) {
 	if end := strings.IndexAny(host, "/?"); end >= 0 {
 		host = host[:end]
 	}
-	if host == "" || strings.Contains(host, "@") {
+	if host == "" || host[0] == ':' || strings.Contains(host, "@") {
 		return "", errURL
 	}
 	return withPort(host), nil

@@ -282,6 +282,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a user in front":          "GET http://a.test@" + w.at("b.test") + "/ HTTP/1.1\r\n" + host + "\r\n",
 		"a fragment":               "GET " + url + "#x HTTP/1.1\r\n" + host + "\r\n",
 		"no host":                  "GET http:///x HTTP/1.1\r\n" + host + "\r\n",
+		"no host, a port":          "GET http://:80/x HTTP/1.1\r\n" + host + "\r\n",
 		"no Host":                  "GET " + url + " HTTP/1.1\r\n\r\n",
 		"two Hosts":                "GET " + url + " HTTP/1.1\r\n" + host + host + "\r\n",
 		"two lengths":              "POST " + url + " HTTP/1.1\r\n" + host + "Content-Length: 1\r\nContent-Length: 1\r\n\r\nx",
@@ -456,6 +457,7 @@ func FuzzHead(f *testing.F) {
 		"POST http://a.test:1/x?y HTTP/1.1\r\nHost: a.test:1\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
 		"POST http://[::1] HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n0\r\n\r\n",
 		"GET http://u@a.test#/ HTTP/1.1\r\nHost:a.test\r\nX: y\r\n z\r\n\r\n",
+		"T http://://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
 	} {
 		f.Add(s)
 	}
