@@ -45,6 +45,7 @@ type Runtime struct {
 	closed  bool                                  // guarded by mu
 	calls   map[durward.CallID]context.CancelFunc // guarded by mu
 	drained chan struct{}                         // closed when closed and calls is empty
+	pulse   pulse                                 // guarded by mu
 }
 
 // New makes a Runtime.
@@ -184,6 +185,7 @@ func (r *Runtime) enlist(id durward.CallID, cancel context.CancelFunc) error {
 		return &durward.Error{Reason: durward.BadCall, Op: "admit", Err: fmt.Errorf("call id %s is in use", id)}
 	}
 	r.calls[id] = cancel
+	r.pulse.start(r.beat)
 	return nil
 }
 
