@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/durward/durward"
@@ -111,6 +112,59 @@ func asTool(params map[string]any) string {
 func line(method string, params map[string]any) string {
 	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	return string(text) + "\n"
+}
+
+// TestCommandsKeepTheirOrderWhenThePolicyIsReadAnew has one command run while the policy is read
+// anew; those behind it still wait for the one slot.
+func TestCommandsKeepTheirOrderWhenThePolicyIsReadAnew(t *testing.T) {
+	env := home(t)
+	dir := t.TempDir()
+	policy, gate := filepath.Join(env["HOME"], "policy.yaml"), filepath.Join(dir, "gate")
+	write(t, policy, fmt.Sprintf(`version: 1
+allowedRoots: [%q]
+sandbox: {mode: danger-full-access}
+limits: {maxCmdConcurrency: 1}
+commands:
+- {id: hold, exec: /bin/sh, args: {fixed: ["-c", "cat gate && echo 0 >>order"]}}
+- {id: add, exec: /bin/sh, args: {fixed: ["-c", 'echo "$0" >>order'], patterns: [{type: regex, value: '[0-9]+'}]}}
+`, dir))
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, lines := io.Pipe()
+	p, _, _ := start(t, env, env["HOME"], in)
+	said := &diary{changed: make(chan struct{}, 1)}
+	p.stderr = newOutlet(said)
+	defer p.stderr.finish()
+	ended := make(chan int, 1)
+	go func() { ended <- p.main(t.Context(), []string{"durward", "mcp", "--config", policy, "--reload"}) }()
+	send := func(format string, args ...any) {
+		if _, err := fmt.Fprintf(lines, format+"\n", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(`{"jsonrpc":"2.0","id":0,"method":"cmd.run","params":{"commandId":"hold"}}`)
+	opened, err := os.OpenFile(gate, os.O_WRONLY, 0) // once the command reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		said.await(t, i+1, "read anew")
+		send(`{"jsonrpc":"2.0","id":%d,"method":"cmd.run","params":{"commandId":"add","args":["%[1]d"]}}`, i+1)
+		send(`{"jsonrpc":"2.0","id":"x","method":"fs.read","params":{"path":%q}}`, filepath.Join(dir, "none"))
+		said.await(t, i+1, "tool=fs.read")
+	}
+	opened.Close()
+	lines.Close()
+	if status := <-ended; status != 0 {
+		t.Errorf("it ended with %d: %s", status, &said.text)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "order")); err != nil || string(got) != "0\n1\n2\n3\n" {
+		t.Errorf("they ran in this order: %q, %v", got, err)
+	}
 }
 
 // TestCommandsRunInTheOrderOfLines sends commands at once that wait for one slot.

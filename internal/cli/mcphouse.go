@@ -18,15 +18,19 @@ import (
 	"github.com/durward/durward/internal/source/catalog"
 )
 
-// mcpEngines are what calls run by, whatever the policy.
+// mcpEngines are what calls run by. They stay when the policy is exchanged.
 type mcpEngines struct {
 	keeper   *confined.Keeper
 	programs *process.Engine
+	slots    *command.Slots
 }
 
-func newMCPEngines() mcpEngines {
-	return mcpEngines{confined.New(), process.New(process.Options{Warm: true})}
+func newMCPEngines(policy *mcppolicy.Policy) mcpEngines {
+	return mcpEngines{confined.New(), process.New(process.Options{Warm: true}), command.NewSlots(slotsOf(policy))}
 }
+
+// slotsOf is how many commands may run at once.
+func slotsOf(p *mcppolicy.Policy) int64 { return p.Document.Limits.MaxCmdConcurrency.Value }
 
 func (e mcpEngines) close() error { return errors.Join(e.programs.Close(), e.keeper.Close()) }
 
@@ -53,7 +57,7 @@ func (p *program) openMCP(policy *mcppolicy.Policy, folder bool, engines mcpEngi
 	if err != nil {
 		return nil, err
 	}
-	h := &mcpHouse{policy: policy, guard: guard, slots: command.NewSlots(policy.Document.Limits.MaxCmdConcurrency.Value)}
+	h := &mcpHouse{policy: policy, guard: guard, slots: engines.slots}
 	specs := catalog.Specs{
 		Read:  file.Spec{Guard: guard, Whole: folder, MaxReadBytes: policy.Document.Limits.MaxReadBytes.Value},
 		Write: file.Spec{Guard: guard, Whole: folder, Does: file.Writes},

@@ -45,7 +45,7 @@ func (x *mcpServing) openServed(policy *mcppolicy.Policy, logger *slog.Logger) (
 			return nil, err
 		}
 	}
-	s.engines = newMCPEngines()
+	s.engines = newMCPEngines(policy)
 	if s.now, err = s.open(policy); err != nil {
 		return nil, errors.Join(err, s.engines.close(), s.closeLog())
 	}
@@ -138,6 +138,7 @@ func (s *served) reload() {
 	s.mu.Lock()
 	last := s.now
 	s.now = next
+	s.engines.slots.Resize(slotsOf(policy))
 	s.mu.Unlock()
 	s.retire(last)
 	s.logger.Info("the policy was read anew", "hash", policy.Hash)

@@ -98,7 +98,7 @@ func (x *explaining) foresee(ctx context.Context, policy *mcppolicy.Policy, call
 	if err != nil {
 		return preview{}, err
 	}
-	engines := newMCPEngines()
+	engines := newMCPEngines(policy)
 	v, seen, err := x.previewed(ctx, policy, engines, call)
 	if err == nil {
 		err = log.Explained(seen.Call, seen.Decision)

@@ -252,6 +252,28 @@ func TestSlotsWaitForWhoIsExpected(t *testing.T) {
 	}
 }
 
+// There can be more of them from one moment to the next, or fewer as commands end.
+func TestSlotsCanBeMoreOrFewer(t *testing.T) {
+	slots, began := NewSlots(2), time.Now()
+	must(t, slots.take(t.Context(), began))
+	must(t, slots.take(t.Context(), began))
+	slots.Resize(1)
+	next := slots.join(began)
+	slots.release()
+	select {
+	case <-next.turn:
+		t.Fatal("one runs, there is one slot, and another one began")
+	default:
+	}
+	slots.Resize(2)
+	<-next.turn
+	slots.release()
+	slots.release()
+	if slots.free != 2 {
+		t.Errorf("%d slots are free", slots.free)
+	}
+}
+
 func (s *Slots) queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

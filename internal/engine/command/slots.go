@@ -11,7 +11,8 @@ import (
 // of that; and of others that wait, the call that arrived first is served first.
 type Slots struct {
 	mu      sync.Mutex
-	free    int64     // guarded by mu
+	size    int64     // guarded by mu
+	free    int64     // guarded by mu; negative while more run than there are slots now
 	waiting []*waiter // guarded by mu; the next one first; none could have a slot now
 }
 
@@ -27,7 +28,15 @@ func newWaiter(arrived time.Time) *waiter {
 }
 
 // NewSlots gives n of them.
-func NewSlots(n int64) *Slots { return &Slots{free: n} }
+func NewSlots(n int64) *Slots { return &Slots{size: n, free: n} }
+
+// Resize has n of them from now on. Commands that run keep theirs.
+func (s *Slots) Resize(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.size, s.free = n, s.free+n-s.size
+	s.give()
+}
 
 // Expect keeps a place for a call that arrived then: until it takes its slot, or forget is called
 // because it is over, none that is expected later gets one.
