@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/durward/durward/internal/mcppolicy"
@@ -31,12 +32,7 @@ func (x *mcpServing) folderPolicy() (*mcppolicy.Policy, error) {
 	case filepath.Dir(physical(dir)) == physical(dir):
 		return nil, usageError("name a folder in it", "--files: %s is the whole file system", x.folder)
 	}
-	text, err := json.Marshal(map[string]any{
-		"version": 1, "allowedRoots": []string{dir},
-		"writeRules": []any{map[string]any{"path": dir, "recursive": true, "createIfMissing": true}},
-	})
-	if err != nil {
-		return nil, err
-	}
+	text := fmt.Appendf(nil, "version: 1\nallowedRoots: [%s]\nwriteRules: [{path: %[1]s, recursive: true, createIfMissing: true}]\n",
+		strconv.QuoteToASCII(dir)) // YAML has all escapes of Go
 	return compileMCPText("--files", text, x.mcpHost(0o600), true)
 }
