@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ are real: they are decided, run and recorded. With --json each answer stands in 
 		if err != nil {
 			return err
 		}
-		requests, err := os.Open(args[0])
+		requests, err := openRequests(args[0])
 		if err != nil {
 			return &durward.Error{Reason: durward.BadUsage, Op: "run", Hint: "name a file that can be read", Err: err}
 		}
@@ -36,6 +37,13 @@ are real: they are decided, run and recorded. With --json each answer stands in 
 		return x.serve(cmd.Context(), requests)
 	}
 	return cmd
+}
+
+func openRequests(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory", name)
+	}
+	return os.Open(name)
 }
 
 // enveloping puts each line that is written into an envelope of its own.
