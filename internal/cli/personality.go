@@ -13,6 +13,8 @@ type linkName struct {
 	before []string
 	// first lists what the first word may be, where there is one; nil means anything.
 	first []string
+	// group gives, for a first word, the one that durward wants before it.
+	group map[string]string
 }
 
 // mainName is what the program is called.
@@ -30,10 +32,14 @@ const (
 
 // linkNames lists the names of the programs that durward stands in for.
 var linkNames = []linkName{
-	{"codex-exec-server", []string{"exec-server"}, nil},
-	{configurator, nil, []string{"install", "update", "policy", "cmd", "doctor", "run"}},
-	{policyServer, []string{"mcp"}, nil},
-	{"statespace", nil, []string{"serve"}},
+	{name: "codex-exec-server", before: []string{"exec-server"}},
+	{
+		name:  configurator,
+		first: []string{"install", "update", "policy", "cmd", "doctor", "run", "explain"},
+		group: map[string]string{"explain": "policy"},
+	},
+	{name: policyServer, before: []string{"mcp"}},
+	{name: "statespace", first: []string{"serve"}},
 }
 
 // personality gives the words that a command line means under the name it was called by.
@@ -50,6 +56,9 @@ func personality(args []string) ([]string, error) {
 	if first := firstWord(words); first != "" && link.first != nil && !slices.Contains(link.first, first) {
 		return nil, usageError("use "+name+" with "+strings.Join(link.first, ", ")+"; all other commands are durward's own",
 			"%s has no command %q", name, first)
+	}
+	if i := slices.Index(words, firstWord(words)); i >= 0 && link.group[words[i]] != "" {
+		words = slices.Insert(slices.Clone(words), i, link.group[words[i]])
 	}
 	words = slices.Concat(link.before, words)
 	return words, present(words)
