@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -12,13 +13,14 @@ const policyFileName = "policy.yaml"
 // policyFlag gives a command the flag that names its policy.
 func policyFlag(cmd *cobra.Command) *string {
 	cmd.Flags().SortFlags = false
-	return cmd.Flags().String("policy", "", "the policy in `FILE` (default: policy.yaml of the user's configuration)")
+	return cmd.Flags().String("policy", "", "the policy in `FILE` (default: "+varPolicy+", or policy.yaml of the user's configuration)")
 }
 
-// policyPath gives the policy that a command reads: the one that was named, or the user's
-// own, or the one that the configuration of mdmcpcfg has where there is no own.
+// policyPath gives the policy that a command reads: the one that was named, by the flag or else by
+// its variable, or the user's own, or the one that the configuration of mdmcpcfg has where there is
+// no own.
 func (p *program) policyPath(named string) (string, error) {
-	if named != "" {
+	if named = cmp.Or(named, p.env[varPolicy]); named != "" {
 		return named, nil
 	}
 	own, other := join(p.userConfigDir(), policyFileName), p.otherPolicy()
