@@ -58,7 +58,7 @@ func (c *policyChange) byHand(named string) error {
 		return errors.Join(unedited(err), os.RemoveAll(dir))
 	}
 	err = c.install(editor, draft)
-	text, lost := os.ReadFile(draft)
+	text, _, lost := readMCPPolicy(draft)
 	if err != nil && !errors.Is(lost, fs.ErrNotExist) && (lost != nil || !bytes.Equal(text, c.was)) {
 		c.note("%s is left as it is; the text that was edited is kept in %s", safetext.Line(c.file), safetext.Line(draft))
 		return err
