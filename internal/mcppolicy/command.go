@@ -67,7 +67,7 @@ func (c *compiler) command(name string, e *CommandEntry) *Command {
 // exec finds the program of a command.
 func (c *compiler) exec(name string, cmd *Command) {
 	t := cmd.Entry.Exec
-	path, ok := t.Value, true
+	path := t.Value
 	switch {
 	case t.Value == "":
 		return // was refused
@@ -75,33 +75,51 @@ func (c *compiler) exec(name string, cmd *Command) {
 		c.problems.Add(t.Where, "%s: %s is a path of another system; name the systems under platform", name, t.Value)
 		return
 	case !strings.ContainsAny(t.Value, `/\`):
-		if path, ok = c.lookUp(t.Value); !ok {
+		found, passed := c.lookUp(t.Value)
+		switch {
+		case found == "" && passed != "":
+			c.problems.Add(t.Where, "%s: %s is on PATH only in %s, where everybody may put one of that name; chmod o-w %[3]s, or name another one", name, t.Value, passed)
+			return
+		case found == "":
 			c.problems.Add(t.Where, "%s: there is no program %s on PATH", name, t.Value)
 			return
 		}
+		path = found
 	}
 	if wrong := c.executable(path); wrong != "" {
 		c.problems.Add(t.Where, "%s: %s %s", name, t.Value, wrong)
 		return
 	}
-	c.refuseInZone(name, t, path)
+	c.refuseInZone(name, t, path, c.ruleZones())
 	cmd.Exec = path
 	cmd.Physical, _, _ = c.physical(path) // was just found
 }
 
-// lookUp finds a bare name on PATH.
-func (c *compiler) lookUp(name string) (string, bool) {
+// lookUp finds a bare name on PATH, though not where everybody could put a program of that name; it
+// gives the first such directory that has one, too.
+func (c *compiler) lookUp(name string) (path, passed string) {
 	for _, dir := range c.host.Path {
 		if !filepath.IsAbs(dir) && !windowsAbs(dir) {
 			continue
 		}
 		for _, extension := range append([]string{""}, c.host.Extensions...) {
-			if path := filepath.Join(dir, name+extension); c.executable(path) == "" {
-				return path, true
+			path := filepath.Join(dir, name+extension)
+			switch {
+			case c.executable(path) != "":
+			case !c.everybodys(dir):
+				return path, passed
+			case passed == "":
+				passed = dir
 			}
 		}
 	}
-	return "", false
+	return "", passed
+}
+
+// everybodys reports whether everybody may write to a directory.
+func (c *compiler) everybodys(dir string) bool {
+	mode, err := c.host.Stat(dir)
+	return err == nil && !c.host.windows() && mode.Perm()&0o002 != 0
 }
 
 // executable says why a file cannot be run, or gives "".

@@ -28,10 +28,11 @@ func Compile(doc *Document, host Host, o Options) (*Policy, error) {
 	c.mode(o)
 	c.roots()
 	c.writeRules()
-	c.keepLinks()
+	c.keepLinks(c.ruleZones())
 	c.log()
 	c.commands()
 	c.sandboxes()
+	c.keepFromSandboxes()
 	if err := c.problems.Err(); err != nil {
 		return nil, policy.Invalid(err)
 	}
@@ -121,7 +122,7 @@ func (c *compiler) log() {
 	if !ok {
 		return
 	}
-	c.refuseInZone("logging.file", t, path)
+	c.refuseInZone("logging.file", t, path, c.ruleZones())
 	if _, err := c.host.Readlink(path); err == nil {
 		c.problems.Add(t.Where, "logging.file: %s is a symbolic link, which no log is written through", t.Value)
 	} else if mode, err := c.host.Stat(path); err == nil && mode.IsDir() {

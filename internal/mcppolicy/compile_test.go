@@ -4,6 +4,7 @@ package mcppolicy_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,6 +40,9 @@ func TestMistakesOnThisMachine(t *testing.T) {
 		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/scratch/tool}]", "p.yaml:4:26: commands[0].exec: /home/ann/code/scratch/tool lies where the write rule at p.yaml:3:14 lets files be written"},
 		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: planted}]", "p.yaml:4:26: commands[0].exec: planted leads to /home/ann/code/scratch/tool, which lies where the write rule at p.yaml:3:14 lets files be written"},
 		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/scratch/out}]", "p.yaml:4:26: commands[0].exec: /home/ann/code/scratch/out lies where the write rule at p.yaml:3:14 lets files be written"},
+		{home + "commands:\n- {id: a, exec: /home/ann/code/scratch/tool}\n- {id: b, exec: git, sandbox: {mode: workspace-write, filesystem: {write: [~/code/scratch]}}}", "p.yaml:4:17: commands[0].exec: /home/ann/code/scratch/tool lies where the sandbox at p.yaml:5:31 lets files be written"},
+		{home + "commands: [{id: a, exec: planted}]\nsandbox: {mode: workspace-write, filesystem: {write: [~/code/scratch]}}", "p.yaml:3:26: commands[0].exec: planted leads to /home/ann/code/scratch/tool, which lies where the sandbox at p.yaml:4:10 lets files be written"},
+		{home + "commands: [{id: a, exec: git, sandbox: {mode: workspace-write, filesystem: {write: [/srv/data]}}}]\nlogging: {file: /srv/data/log}", "p.yaml:4:17: logging.file: /srv/data/log lies where the sandbox at p.yaml:3:40 lets files be written"},
 		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/none}]", "p.yaml:3:54: commands[0].cwd: ~/none (/home/ann/none) does not exist"},
 		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/code/readme}]", "p.yaml:3:54: commands[0].cwd: ~/code/readme (/home/ann/code/readme) is not a directory"},
 		{home + "commands: [{id: a, exec: git, sandbox: {filesystem: {read: [/none]}}}]", "p.yaml:3:61: /none does not exist; end it with ? if it may be missing"},
@@ -244,7 +248,7 @@ func TestNoLinkToThePolicyLiesInAWriteZone(t *testing.T) {
 	} {
 		there[path] = n
 	}
-	const refused = "p.yaml:3:14: the write rule for ~/code/scratch lets /home/ann/code/scratch/%s be changed, a link that leads to this policy; name the policy by the file itself"
+	const refused = "p.yaml:3:14: files may be written in /home/ann/code/scratch, and so may /home/ann/code/scratch/%s, a link that leads to this policy; name the policy by the file itself"
 	for named, link := range map[string]string{
 		"": "", "/opt/p.yaml": "", "/home/ann/code/scratch/own.yaml": "", "/opt/own": "",
 		"/home/ann/code/scratch/p.yaml": "p.yaml", "/opt/in": "p.yaml", "/home/ann/code/scratch/dir/p.yaml": "dir",
@@ -254,6 +258,12 @@ func TestNoLinkToThePolicyLiesInAWriteZone(t *testing.T) {
 		err := load(h, home+"writeRules: [{path: ~/code/scratch}]\n")
 		if link != "" {
 			wantProblems(t, err, fmt.Sprintf(refused, link))
+		} else if err != nil {
+			t.Errorf("%s: %v", named, err)
+		}
+		err = load(h, home+"commands: [{id: a, exec: git, sandbox: {mode: workspace-write, filesystem: {write: [~/code/scratch]}}}]\n")
+		if link != "" {
+			wantProblems(t, err, strings.Replace(fmt.Sprintf(refused, link), "3:14", "3:40", 1))
 		} else if err != nil {
 			t.Errorf("%s: %v", named, err)
 		}

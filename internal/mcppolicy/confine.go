@@ -180,7 +180,17 @@ func (c *Command) limits(l durward.Limits) durward.Limits {
 			*m.into = m.value
 		}
 	}
+	l.Wall = stricter(l.Wall, c.Timeout)
+	l.Output = stricter(l.Output, c.Entry.MaxOutputBytes.Value)
 	return l
+}
+
+// stricter gives the smaller of two limits. A negative one is none, and zero is not known.
+func stricter[T ~int64](written, other T) T {
+	if written <= 0 || other > 0 && other < written {
+		return other
+	}
+	return written
 }
 
 // under gives the command as part of another policy of the same machine.
@@ -197,6 +207,9 @@ func (c *compiler) sandboxes() {
 	}
 	c.p.files = c.confine(&Command{Entry: &CommandEntry{}, policy: c.p, host: c.host}, c.doc.Sandbox)
 	for _, cmd := range c.p.Commands {
+		if written := cmd.written(); written != nil {
+			cmd.Timeout = stricter(written.Limits.Wall, cmd.Timeout)
+		}
 		cmd.files = c.confine(cmd, cmd.Entry.Sandbox)
 		c.begins(cmd)
 	}

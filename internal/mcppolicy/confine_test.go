@@ -74,6 +74,18 @@ func TestASandboxThatWasWrittenHolds(t *testing.T) {
 	}
 }
 
+// Of two limits, that of the policy and that of the sandbox, the stricter one counts.
+func TestTheStricterLimitCounts(t *testing.T) {
+	p := compile(t, confined+"commands: [{id: a, exec: git, maxOutputBytes: 20, timeoutMs: 5000, sandbox: {mode: read-only, limits: {wallMs: 700, outputBytes: 4000}}}, {id: b, exec: git, maxOutputBytes: 20, timeoutMs: 50, sandbox: {mode: read-only, limits: {wallMs: 700, outputBytes: 10}}}]\n")
+	a, b := command(t, p, "a"), command(t, p, "b")
+	if of := grant(t, a, nil).Limits; a.Timeout != 700*time.Millisecond || of.Wall != a.Timeout || of.Output != 20 {
+		t.Errorf("the stricter of two is not what counts: %v, %+v", a.Timeout, of)
+	}
+	if of := grant(t, b, nil).Limits; b.Timeout != 50*time.Millisecond || of.Wall != b.Timeout || of.Output != 10 {
+		t.Errorf("the stricter of two is not what counts: %v, %+v", b.Timeout, of)
+	}
+}
+
 // A fixed working directory is seen by the built-in sandbox, and has to be by one that was
 // written.
 func TestAFixedDirectoryIsSeen(t *testing.T) {

@@ -123,46 +123,6 @@ func (c *compiler) inRoots(path string) bool {
 	return false
 }
 
-// refuseInZone refuses a path if somebody could put another file in its place by a write
-// rule: one that the file, or a name that it is reached by, lies in. What lies deeper than
-// a rule reaches counts too: a command that may write a directory may write all of it.
-func (c *compiler) refuseInZone(name string, t Text, path string) {
-	places := []string{path}
-	if physical, _, err := c.physical(path); err == nil {
-		places = append(places, physical)
-	}
-	for _, place := range append(places, c.passed(path)...) {
-		for i := range c.p.WriteRules {
-			rule := &c.p.WriteRules[i]
-			if !contains(c.fold(rule.Path), c.fold(place)) {
-				continue
-			}
-			what := t.Value
-			if place != path {
-				what += " leads to " + place + ", which"
-			}
-			c.problems.Add(t.Where, "%s: %s lies where the write rule at %s lets files be written", name, what, rule.Where)
-			return
-		}
-	}
-}
-
-// keepLinks refuses a write rule by which a link on the way to the policy could be made to lead
-// elsewhere. The file that it leads to no call writes.
-func (c *compiler) keepLinks() {
-	for _, place := range c.passed(c.host.Named) {
-		if _, err := c.host.Readlink(place); err != nil {
-			continue
-		}
-		for i := range c.p.WriteRules {
-			if rule := &c.p.WriteRules[i]; contains(c.fold(rule.Path), c.fold(place)) {
-				c.problems.Add(rule.Where, "the write rule for %s lets %s be changed, a link that leads to this policy; name the policy by the file itself", rule.Written, place)
-				return
-			}
-		}
-	}
-}
-
 // mostLinks is more than any system follows.
 const mostLinks = 255
 
