@@ -139,7 +139,11 @@ func (b *hubBench) calls(rounds int, ours *gatewayProcess) error {
 		return err
 	}
 	report("/execute, to a call of the same server by the SDK over stdio, p50", micros(one[0].middle), micros(one[1].middle)+" = "+ratio(one[1].middle, one[0].middle), "<= 1.3 x")
-	if err := b.callsThroughPipe(rounds, direct, alone); err != nil {
+	err = b.without(rounds, direct, alone, func(address string) (func() ([]time.Duration, error), error) {
+		message := postJSON(address, "/", aCall)
+		return func() ([]time.Duration, error) { return burst(address, message, 1, alone) }, nil
+	})
+	if err != nil {
 		return err
 	}
 	many, err := compared(rounds, direct, togetherCalls, together, func() ([]time.Duration, error) { return burst(ours.address, order, togetherCalls, together) })
@@ -150,22 +154,40 @@ func (b *hubBench) calls(rounds int, ours *gatewayProcess) error {
 	return direct.close()
 }
 
-// callsThroughPipe tells how much of what the hub takes is owed to HTTP in front of the server.
-func (b *hubBench) callsThroughPipe(rounds int, direct *talker, times int) error {
+// aCall calls the tool of a server, and says all that the newest revision wants said.
+const aCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},"_meta":{` +
+	`"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},` +
+	`"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+
+// without tells how much of what the hub takes is owed to there being somebody between client and
+// server, and how much to what is written down. The way makes calls at an address.
+func (b *hubBench) without(rounds int, direct *talker, times int, way func(address string) (func() ([]time.Duration, error), error)) error {
 	program, err := buildHTTPFloor(b.dir)
 	if err != nil {
 		return err
 	}
-	bare, err := startServing(exec.Command(program, "pipe", b.floor, "serve"))
-	if err != nil {
-		return err
+	for _, does := range []struct {
+		what string
+		args []string
+	}{
+		{"hands the message on and does nothing else", []string{"pipe"}},
+		{"writes two records as long as ours, too", []string{"record", filepath.Join(b.dir, "records")}},
+	} {
+		bare, err := startServing(exec.Command(program, append(does.args, b.floor, "serve")...))
+		if err != nil {
+			return err
+		}
+		calls, err := way(bare.address)
+		if err != nil {
+			return errors.Join(err, bare.close())
+		}
+		m, err := compared(rounds, direct, 1, times, calls)
+		if err := errors.Join(err, bare.close()); err != nil {
+			return err
+		}
+		report("the same, by a server that "+does.what, micros(m[0].middle), micros(m[1].middle)+" = "+ratio(m[1].middle, m[0].middle), "")
 	}
-	request := postJSON(bare.address, "/", `{"text":"hello"}`)
-	m, err := compared(rounds, direct, 1, times, func() ([]time.Duration, error) { return burst(bare.address, request, 1, times) })
-	if err == nil {
-		report("the same, by a server that hands the call on and does nothing else", micros(m[0].middle), micros(m[1].middle)+" = "+ratio(m[1].middle, m[0].middle), "")
-	}
-	return errors.Join(err, bare.close())
+	return nil
 }
 
 // overMCP compares tools/call through the hub with tools/call of the same server over streamable
@@ -202,6 +224,17 @@ func (b *hubBench) overMCP(rounds int, ours *gatewayProcess) error {
 		return err
 	}
 	report("/mcp tools/call, to the same server over streamable HTTP, p50", micros(one[0].middle), micros(one[1].middle)+" = "+ratio(one[1].middle, one[0].middle), "<= 1.5 x")
+	var last *talker
+	err = b.without(rounds, direct, alone, func(address string) (func() ([]time.Duration, error), error) {
+		if last != nil {
+			last.close()
+		}
+		last, err = talk(nil, b.floor, "drive", "http", "http://"+address, "echo")
+		return func() ([]time.Duration, error) { return driven(last, 1, alone) }, err
+	})
+	if err := errors.Join(err, last.close()); err != nil {
+		return err
+	}
 	many, err := compared(rounds, direct, togetherCalls, together, func() ([]time.Duration, error) { return driven(through, togetherCalls, together) })
 	if err != nil {
 		return err

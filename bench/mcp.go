@@ -134,14 +134,20 @@ func (b mcpBench) reads(rounds int, server *talker) error {
 	if err != nil {
 		return err
 	}
+	bare, err := talk(nil, b.echo, strings.TrimSuffix(string(answer), "\n"), b.file, filepath.Join(b.state, "records"))
+	if err != nil {
+		return errors.Join(err, echo.close())
+	}
 	m, err := interleaved(10*rounds,
 		func() error { return echo.expect(line, answer) },
 		func() error { return server.expect(line, answer) },
+		func() error { return bare.expect(line, answer) },
 	)
-	if err := errors.Join(err, echo.close()); err != nil {
+	if err := errors.Join(err, echo.close(), bare.close()); err != nil {
 		return err
 	}
 	report("fs_read of 1 KiB, to an echo of the same bytes", micros(m[0]), micros(m[1])+" = "+ratio(m[1], m[0]), "<= 3 x")
+	report("the same, by an echo that reads the file, writes two records and checks nothing", micros(m[0]), micros(m[2])+" = "+ratio(m[2], m[0]), "")
 	return nil
 }
 

@@ -1,8 +1,9 @@
-// Command httpfloor stands where a gateway or a hub stands and hands requests on: no checks, no
-// records. It says on standard error where it serves.
+// Command httpfloor stands where a gateway or a hub stands and hands requests on, and checks
+// nothing. It says on standard error where it serves.
 //
-//	httpfloor proxy URL      to a server, with the reverse proxy of net/http
-//	httpfloor pipe PROGRAM…  to an MCP server on its standard input, each as a call of one tool
+//	httpfloor proxy URL             to a server, with the reverse proxy of net/http
+//	httpfloor pipe PROGRAM…         to an MCP server on its standard input, each as a message
+//	httpfloor record FILE PROGRAM…  the same, and writes as much there as a hub does
 package main
 
 import (
@@ -39,7 +40,9 @@ func handler(args []string) (http.Handler, error) {
 	case len(args) == 2 && args[0] == "proxy":
 		return proxy(args[1])
 	case len(args) > 1 && args[0] == "pipe":
-		return start(args[1:])
+		return start(args[1:], "")
+	case len(args) > 2 && args[0] == "record":
+		return start(args[2:], args[1])
 	}
 	return nil, fmt.Errorf("what is %q to do?", args)
 }

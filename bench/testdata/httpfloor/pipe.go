@@ -2,26 +2,31 @@ package main
 
 import (
 	"bufio"
-	"fmt"
+	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"sync"
 )
 
-// greeting opens the session of the program.
-const greeting = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
-	`"clientInfo":{"name":"bench","version":"1"}}}` + "\n"
+// What the two records of a call of one short tool take.
+const (
+	intentBytes  = 740
+	outcomeBytes = 900
+)
 
 // A program answers one line at a time.
 type program struct {
-	mu   sync.Mutex
-	to   io.Writer     // guarded by mu
-	from *bufio.Reader // guarded by mu
+	mu      sync.Mutex
+	to      io.Writer     // guarded by mu
+	from    *bufio.Reader // guarded by mu
+	records io.Writer     // guarded by mu; nil where nothing is recorded
 }
 
-// start starts a program, which ends with its input.
-func start(argv []string) (*program, error) {
+// start starts a program, which ends with its input. A name is that of the file of records.
+func start(argv []string, records string) (*program, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	to, err := cmd.StdinPipe()
 	if err != nil {
@@ -32,35 +37,57 @@ func start(argv []string) (*program, error) {
 		return nil, err
 	}
 	p := &program{to: to, from: bufio.NewReader(from)}
-	if err := cmd.Start(); err != nil {
-		return nil, err
+	if records != "" {
+		if p.records, err = os.OpenFile(records, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+			return nil, err
+		}
 	}
-	if _, err := p.ask([]byte(greeting)); err != nil {
-		return nil, err
-	}
-	_, err = io.WriteString(to, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
-	return p, err
+	return p, cmd.Start()
 }
 
-func (p *program) ask(line []byte) ([]byte, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, err := p.to.Write(line); err != nil {
+// ask sends a message, and gives the answer if there is to be one.
+func (p *program) ask(message []byte) ([]byte, error) {
+	var m struct{ ID json.RawMessage }
+	if err := json.Unmarshal(message, &m); err != nil {
 		return nil, err
 	}
-	return p.from.ReadBytes('\n')
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.record(intentBytes); err != nil {
+		return nil, err
+	}
+	if _, err := p.to.Write(append(message, '\n')); err != nil || m.ID == nil {
+		return nil, err
+	}
+	answer, err := p.from.ReadBytes('\n')
+	if err != nil {
+		return nil, err
+	}
+	return answer, p.record(outcomeBytes)
+}
+
+// record writes a line of so many bytes. It needs mu.
+func (p *program) record(size int) error {
+	if p.records == nil {
+		return nil
+	}
+	_, err := p.records.Write(append(bytes.Repeat([]byte{'x'}, size-1), '\n'))
+	return err
 }
 
 func (p *program) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	arguments, err := io.ReadAll(r.Body)
+	message, err := io.ReadAll(r.Body)
 	var answer []byte
 	if err == nil {
-		answer, err = p.ask(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":%s}}`+"\n", arguments))
+		answer, err = p.ask(message)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
+	case answer == nil:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(answer)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(answer)
 }
