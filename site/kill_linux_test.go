@@ -13,7 +13,7 @@ import (
 func TestKilledServer(t *testing.T) {
 	m := newMarker()
 	self := exec.Command(os.Args[0], "-test.run=^TestServerThatWillBeKilled$")
-	self.Env = append(os.Environ(), "DURWARD_TEST_MARKER="+string(m))
+	self.Env = append(os.Environ(), "DURWARD_TEST_MARKER="+string(m), "TMPDIR="+t.TempDir()) // it removes nothing itself
 	if err := self.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ const playsHub = "DURWARD_TEST_HUB"
 func TestNobodyOutlivesUs(t *testing.T) {
 	marker := fmt.Sprint("7", time.Now().UnixNano()%1_000_000_000)
 	c := exec.Command(os.Args[0], "-test.run=^TestPlayHub$", "-test.timeout=60s")
-	c.Env = append(os.Environ(), playsHub+"="+marker)
+	c.Env = append(os.Environ(), playsHub+"="+marker, "TMPDIR="+t.TempDir()) // it removes nothing itself
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	must(t, err)
