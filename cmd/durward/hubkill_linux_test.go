@@ -184,6 +184,50 @@ func (c *crowd) killOnce() {
 	})
 }
 
+// A hub that is told twice to end does so at once, and says of the calls that it cuts short that they
+// may have run.
+func TestHubThatIsToldTwice(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	h := keepHub(t, map[string]string{"any": livingServer}, "DURWARD_STATE_DIR="+state)
+	h.runs("any")
+	answers := make(chan string, 2)
+	for name, path := range map[string]string{"execute": "/execute", "mcp": "/mcp"} {
+		began := h.path("tmp/began." + name)
+		arguments := `{"tool":"hang","began":"` + began + `"}`
+		body, headers := `{"tool_name":"any__any","arguments":`+arguments+`}`, []string(nil)
+		if path == "/mcp" {
+			body, headers = newerCall(1, "any__any", arguments)
+		}
+		go func() {
+			a := h.send("POST", path, body, append(headers, "Content-Type", "application/json", "Accept", "application/json, text/event-stream")...)
+			answers <- fmt.Sprint(a.status, " ", a.body)
+		}()
+		awaitFile(t, began)
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM} {
+		if err := h.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "no more requests are taken", func() bool {
+			response, err := h.client.Get(h.url + "/ready")
+			if err == nil {
+				response.Body.Close()
+			}
+			return err != nil || response.StatusCode == http.StatusServiceUnavailable
+		})
+	}
+	for range cap(answers) {
+		if got := <-answers; !strings.HasPrefix(got, "200 ") || !mayHaveRun.MatchString(got) {
+			t.Errorf("a call that was cut short: %s", got)
+		}
+	}
+	h.end(0) // it does by itself
+	heads, err := os.ReadFile(filepath.Join(state, "audit/heads"))
+	if err != nil || !strings.Contains(string(heads), " 4 closed ") {
+		t.Errorf("two calls are not on record, in a log that was closed: %v\n%s", err, heads)
+	}
+}
+
 // When the hub is killed while calls run, no process of a server is left, whatever that ignores. The
 // next hub removes what there was in the temporary directory.
 func TestHubThatIsKilled(t *testing.T) {

@@ -284,6 +284,7 @@ func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
 			failed = errors.Join(failed, err)
 			cancel()
 		case <-signals.second:
+			over()
 			return h.hurry(h.closing(grace), signals.status())
 		}
 	}
@@ -292,6 +293,7 @@ func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
 	case err := <-closed:
 		return errors.Join(failed, err)
 	case <-signals.second:
+		over()
 		return h.hurry(closed, signals.status())
 	}
 }

@@ -34,6 +34,10 @@ type Item struct {
 	Raw json.RawMessage
 }
 
+// MayHaveRun is the member of a [durward.Detail] that says of a call which was cut short whether its
+// server had been sent it.
+const MayHaveRun = "may_have_run"
+
 // MaxURI is the length of the longest URI of a resource that is looked for, in bytes.
 const MaxURI = 8 << 10
 

@@ -157,7 +157,7 @@ type answer struct {
 	err    string          // of a failure
 	code   *int64          // of an error of the server's protocol
 	cached bool            // it is that of an equal order
-	lost   bool            // the server ended meanwhile, and nobody knows whether the tool ran
+	lost   bool            // the server, or the hub, ended meanwhile, and nobody knows whether the tool ran
 }
 
 const (
@@ -181,6 +181,9 @@ func outcome(result durward.Result, err error, timeout time.Duration) (answer, e
 			a.code = &code
 		}
 		return a, nil
+	}
+	if begun, _ := durward.DetailOf(err).Members[hubconfig.MayHaveRun].(bool); begun {
+		return answer{status: failure, err: reason.Summary(), lost: true}, nil
 	}
 	return answer{}, err
 }

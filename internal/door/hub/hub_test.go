@@ -272,6 +272,10 @@ func TestFailuresOfServers(t *testing.T) {
 			`{"status":"error","output":null,"error":"the input does not fit the tool's schema: /a must be a string; the arguments must have the member \"b\"; and 2 more"}`,
 		},
 		{&durward.Error{Reason: durward.OutputTooLarge}, `{"status":"error","output":null,"error":"output_too_large"}`},
+		{
+			&durward.Error{Reason: durward.ShuttingDown, Err: durward.Detail{Members: map[string]any{"may_have_run": true}}},
+			`{"status":"error","output":null,"error":"the runtime is shutting down","may_have_run":true}`,
+		},
 	} {
 		b.OnRun = func(context.Context, durward.Call) (durward.Result, error) { return durward.Result{}, test.err }
 		if got := b.executed(`{"tool_name":"read"}`); got != test.want {

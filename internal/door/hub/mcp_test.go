@@ -156,10 +156,13 @@ func TestErrorsOfCallsOfMCP(t *testing.T) {
 		}},
 		`"error":{"code":-32601,"message":"no"}`:                              &durward.Error{Reason: durward.ServerError, Err: durward.Detail{Members: map[string]any{"code": int64(-32601), "message": "no"}}},
 		refusal("MCP server 'files' disconnected; the tool may have run", ""): &durward.Error{Reason: durward.ServerDisconnected, Err: durward.Detail{Members: map[string]any{"server": "files"}}},
-		refusal("files is stopped", "server_stopped"):                         &durward.Error{Reason: durward.ServerStopped, Err: errors.New("files is stopped")},
-		refusal("Tool execution timed out after 20s", ""):                     &durward.Error{Reason: durward.DeadlineExceeded},
-		refusal("malformed result", ""):                                       &durward.Error{Reason: durward.MalformedResult},
-		refusal("output_too_large", ""):                                       &durward.Error{Reason: durward.OutputTooLarge},
+		refusal("the runtime is shutting down; the tool may have run", ""): &durward.Error{Reason: durward.ShuttingDown, Err: durward.Detail{
+			Members: map[string]any{"may_have_run": true},
+		}},
+		refusal("files is stopped", "server_stopped"):     &durward.Error{Reason: durward.ServerStopped, Err: errors.New("files is stopped")},
+		refusal("Tool execution timed out after 20s", ""): &durward.Error{Reason: durward.DeadlineExceeded},
+		refusal("malformed result", ""):                   &durward.Error{Reason: durward.MalformedResult},
+		refusal("output_too_large", ""):                   &durward.Error{Reason: durward.OutputTooLarge},
 		refusal("the path is outside the sandbox directory: /a \\\"../x\\\"", "path_validation"): &durward.Error{Reason: durward.OutsideRoot, Err: durward.Detail{
 			Members: map[string]any{"pointer": "/a", "given": "../x", "rule": "outsideSandbox"}, Err: errors.New("/srv/secret"),
 		}},

@@ -143,10 +143,13 @@ func (m *MCP) do(ctx context.Context, r *mcpserve.Request, server string, c durw
 
 // ended gives a call that was cancelled the cause of that.
 func ended(ctx context.Context, err error) error {
-	if cause := new(durward.Error); ctx.Err() != nil && errors.As(context.Cause(ctx), &cause) && durward.KindOf(err) == durward.Cancelled {
-		return cause
+	cause := durward.AsError(context.Cause(ctx))
+	if cause == nil || durward.KindOf(err) != durward.Cancelled {
+		return err
 	}
-	return err
+	e := *cause
+	e.Err = err
+	return &e
 }
 
 // A failing is what becomes of a call that came to nothing: an error of the protocol, what a server

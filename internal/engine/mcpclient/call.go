@@ -182,8 +182,17 @@ func (process *run) call(ctx context.Context, p *prepared, events durward.Events
 		return r.result, s.answered(r.err, p.limit)
 	case <-ctx.Done():
 		process.abandon(q)
-		return nil, durward.Ended(ctx, op)
+		return nil, cutShort(ctx)
 	}
+}
+
+// cutShort is [durward.Ended] of a call that the server has been sent.
+func cutShort(ctx context.Context) error {
+	err := durward.Ended(ctx, op)
+	if e := durward.AsError(err); e != nil {
+		e.Err = durward.Detail{Members: map[string]any{hubconfig.MayHaveRun: true}, Err: e.Err}
+	}
+	return err
 }
 
 // method is what the server is sent.
