@@ -33,6 +33,15 @@ func With(object []byte, name string, value json.RawMessage) json.RawMessage {
 	return append(text, '}')
 }
 
+// Put gives an object, which was checked, in which a member has a value, the last one if it is new.
+func Put(object []byte, name string, value json.RawMessage) json.RawMessage {
+	if Member(object, name) != nil {
+		return With(object, name, value)
+	}
+	text := Without(object)
+	return append(appendMember(text[:len(text)-1], []byte(name), value), '}')
+}
+
 // Without gives an object, which was checked, that lacks some members. What is no object stays as it
 // is.
 func Without(object []byte, names ...string) json.RawMessage {

@@ -23,6 +23,9 @@ func TestMembersOfAnObject(t *testing.T) {
 	for got, want := range map[string]string{
 		string(jsonx.With(text, "b", json.RawMessage(`{}`))):      `{"a":1.0,"b":{},"c":12345678901234567890}`,
 		string(jsonx.With(text, "x", json.RawMessage(`{}`))):      `{"a":1.0,"b":{"x":[1, 2]},"c":12345678901234567890}`,
+		string(jsonx.Put(text, "b", json.RawMessage(`{}`))):       `{"a":1.0,"b":{},"c":12345678901234567890}`,
+		string(jsonx.Put(text, "x", json.RawMessage(`{}`))):       `{"a":1.0,"b":{"x":[1, 2]},"c":12345678901234567890,"x":{}}`,
+		string(jsonx.Put([]byte("{ }"), "a", []byte("1"))):        `{"a":1}`,
 		string(jsonx.Without(text, "a", "c")):                     `{"b":{"x":[1, 2]}}`,
 		string(jsonx.Without(text, "a", "b", "c")):                `{}`,
 		string(jsonx.Without([]byte("[1]"), "a")):                 `[1]`,

@@ -120,13 +120,38 @@ func TestPagesAreBoundedByBytes(t *testing.T) {
 	}
 }
 
+// What a server left out that clients cannot do without is there.
+func TestListsThatClientsTake(t *testing.T) {
+	s := openSurface(t, func(o *hub.MCPOptions) {
+		o.Expose = []string{"tools", "resources"}
+		o.Show = func(kind string, _ durward.Caller) hub.Shown {
+			raw := map[string][]string{
+				"tools":             {`{"name":"a"}`, `{"name":"a","inputSchema":{"x":1.0},"outputSchema":{"type":"array"}}`, `{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`},
+				"resources":         {`{"uri":"x:y"}`, `{"uri":"x:y","name":"n"}`},
+				"resourceTemplates": {`{"uriTemplate":"x:{y}"}`},
+			}[kind]
+			shown := hub.Shown{Version: "1"}
+			for _, text := range raw {
+				shown.Items = append(shown.Items, hub.Listed{Raw: json.RawMessage(text)})
+			}
+			return shown
+		}
+	})
+	v := s.visit("all").begin(`{}`)
+	const bare, typed = `{"name":"a","inputSchema":{"type":"object"}}`, `{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`
+	says(t, v.ask("tools/list", ``), `"result":{"tools":[`+bare+`,{"name":"a","inputSchema":{"x":1.0,"type":"object"}},`+typed+`]}`)
+	has(t, v.askNewer("tools/list", "", `{}`, ``), bare, `{"name":"a","inputSchema":{"x":1.0,"type":"object"},"outputSchema":{"type":"array"}}`, typed)
+	says(t, v.ask("resources/list", ``), `"result":{"resources":[{"uri":"x:y","name":"x:y"},{"uri":"x:y","name":"n"}]}`)
+	says(t, v.ask("resources/templates/list", ``), `"result":{"resourceTemplates":[{"uriTemplate":"x:{y}","name":"x:{y}"}]}`)
+}
+
 // Items are listed as their servers say them, by the names that clients use, and to those who may
 // know of them. To others they are as what is not there.
 func TestCallersOfMCPKnowTheirOwn(t *testing.T) {
 	s := openSurface(t, func(o *hub.MCPOptions) { o.Expose = []string{"tools", "prompts"} })
 	s.work = func(context.Context, durward.Call, durward.Events) (durward.Result, error) { return finished() }
 	all, limited := s.visit("all").begin(`{}`), s.visit("limited").begin(`{}`)
-	const read, write = `{"title":"T","name":"read","x":1.0}`, `{"title":"T","name":"write","x":1.0}`
+	const read, write = `{"title":"T","name":"read","x":1.0,"inputSchema":{"type":"object"}}`, `{"title":"T","name":"write","x":1.0,"inputSchema":{"type":"object"}}`
 	says(t, all.ask("tools/list", ``), `"result":{"tools":[`+read+`,`+write+`]}`)
 	says(t, limited.ask("tools/list", ``), `"result":{"tools":[`+read+`]}`)
 	says(t, limited.ask("prompts/list", ``), `"result":{"prompts":[{"title":"T","name":"review","x":1.0}]}`)
@@ -273,7 +298,7 @@ func TestSearchOfTools(t *testing.T) {
 	s := openSurface(t, func(o *hub.MCPOptions) {
 		o.Search = func(caller durward.Caller, query string, limit int) []hub.Listed {
 			asked = fmt.Sprint(caller.Name, " ", query, " ", limit)
-			return []hub.Listed{{Name: "read", Raw: json.RawMessage(`{"name":"own.read","x":1.0}`)}}
+			return []hub.Listed{{Name: "read", Raw: json.RawMessage(`{"name":"own.read","inputSchema":{"type":"object","x":1.0}}`)}}
 		}
 	})
 	var called durward.Call
@@ -288,7 +313,7 @@ func TestSearchOfTools(t *testing.T) {
 		t.Error(list)
 	}
 	says(t, v.ask("tools/call", `"name":"find_tool","arguments":{"query":"a file"}`),
-		`"result":{"content":[{"type":"text","text":"{\"tools\":[{\"name\":\"read\",\"x\":1.0}]}"}],"structuredContent":{"tools":[{"name":"read","x":1.0}]}}`)
+		`"result":{"content":[{"type":"text","text":"{\"tools\":[{\"name\":\"read\",\"inputSchema\":{\"type\":\"object\",\"x\":1.0}}]}"}],"structuredContent":{"tools":[{"name":"read","inputSchema":{"type":"object","x":1.0}}]}}`)
 	says(t, asked, "token:limited a file 5")
 	v.ask("tools/call", `"name":"find_tool","arguments":{"query":"x","limit":50}`)
 	says(t, asked, "token:limited x 50")

@@ -43,7 +43,7 @@ func (m *MCP) lister(kind string) func(context.Context, *mcpserve.Request) (json
 			if i > 0 {
 				text = append(text, ',')
 			}
-			text = item.append(text)
+			text = item.append(text, kind, r.Modern)
 		}
 		text = append(text, ']')
 		if to < len(shown.Items) {
@@ -64,12 +64,41 @@ func pageOf(items []Listed, most int) []Listed {
 	return items
 }
 
-// append appends an item as its server says it, by the name that clients use.
-func (l Listed) append(text []byte) []byte {
-	if name, _ := jsonx.Text(jsonx.Member(l.Raw, "name")); l.Name == "" || name == l.Name {
-		return append(text, l.Raw...)
+// append appends an item as its server says it, by the name that clients use, and with what they
+// cannot do without: one that holds a list to the form that the protocol gives it would lose all.
+func (l Listed) append(text []byte, kind string, modern bool) []byte {
+	raw := l.Raw
+	name, named := jsonx.Text(jsonx.Member(raw, "name"))
+	switch {
+	case l.Name != "" && name != l.Name:
+		raw = jsonx.Put(raw, "name", jsonx.AppendString(nil, l.Name))
+	case !named && kind == kindResources:
+		raw = jsonx.Put(raw, "name", jsonx.Member(raw, "uri"))
+	case !named && kind == kindTemplates:
+		raw = jsonx.Put(raw, "name", jsonx.Member(raw, "uriTemplate"))
 	}
-	return append(text, jsonx.With(l.Raw, "name", jsonx.AppendString(nil, l.Name))...)
+	if kind == kindTools {
+		raw = withSchemas(raw, modern)
+	}
+	return append(text, raw...)
+}
+
+// withSchemas gives a tool whose arguments are an object, as they always are, and whose output is one
+// where a client of the older era is told what it is.
+func withSchemas(tool json.RawMessage, modern bool) json.RawMessage {
+	takes := jsonx.Member(tool, "inputSchema")
+	switch {
+	case takes == nil:
+		tool = jsonx.Put(tool, "inputSchema", json.RawMessage(`{"type":"object"}`))
+	case jsonx.Member(takes, "type") == nil:
+		tool = jsonx.Put(tool, "inputSchema", jsonx.Put(takes, "type", json.RawMessage(`"object"`)))
+	}
+	if gives := jsonx.Member(tool, "outputSchema"); gives != nil && !modern {
+		if kind, _ := jsonx.Text(jsonx.Member(gives, "type")); kind != "object" {
+			tool = jsonx.Without(tool, "outputSchema")
+		}
+	}
+	return tool
 }
 
 const placeBytes = 4

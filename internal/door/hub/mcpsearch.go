@@ -99,7 +99,7 @@ func (m *MCP) found(caller durward.Caller, q question) json.RawMessage {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = tool.append(list)
+		list = tool.append(list, kindTools, true)
 	}
 	list = append(list, "]}"...)
 	text := jsonx.AppendString([]byte(`{"content":[{"type":"text","text":`), string(list))

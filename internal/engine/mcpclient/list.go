@@ -272,24 +272,16 @@ func (l *listing) add(raw json.RawMessage) (warning string) {
 		return fmt.Sprintf("one is nested deeper than %d; it is left out", itemDepth)
 	case key == "":
 		return "one has no " + kinds[l.kind].key
-	case l.kind == tools && !worded(raw):
-		return "one has a title or description that is no text; it is left out"
 	case l.keys[key]:
 		return "there are several of one " + kinds[l.kind].key
+	}
+	raw, wrong := formed(raw, l.kind)
+	if wrong != "" {
+		return "one has a member " + wrong + "; it is left out"
 	}
 	l.keys[key] = true
 	l.items = append(l.items, Item{Key: key, Raw: bytes.Clone(raw)}) // the page may be mostly what is left out
 	return ""
-}
-
-// worded reports whether what a tool says of itself is text, as far as it is there.
-func worded(raw json.RawMessage) bool {
-	for name, value := range jsonx.Members(raw) {
-		if (string(name) == "title" || string(name) == "description") && value[0] != '"' && string(value) != "null" {
-			return false
-		}
-	}
-	return true
 }
 
 // keyOf gives a member of an object that is a text.

@@ -24,15 +24,53 @@ func TestItemsOfAListAreBounded(t *testing.T) {
 	}
 }
 
-// What is no text could not be held to what was approved.
-func TestToolsWhoseWordsAreNone(t *testing.T) {
-	for text, kept := range map[string]bool{
-		`{"name":"a","title":"b","description":"c"}`: true, `{"name":"a","description":null}`: true,
-		`{"name":"a","description":["c"]}`: false, `{"name":"a","title":{}}`: false, `{"name":["a"]}`: false,
+// What a client would not take is left out alone; what is null is as if it were not there, and all
+// else stays to the byte.
+func TestItemsThatHaveAnotherForm(t *testing.T) {
+	for _, test := range []struct {
+		kind    kind
+		members string
+		want    string // of the members; empty where the item is left out
+		warning string
+	}{
+		{tools, `"title":"b","description":"c", "x" :[ 1.0, null]`, `"title":"b","description":"c", "x" :[ 1.0, null]`, ""},
+		{tools, `"description":null,"x":1,"inputSchema":null,"annotations":null`, `"x":1`, ""},
+		{tools, `"description":["c"]`, "", "description that is no text"},
+		{tools, `"title":{}`, "", "title that is no text"},
+		{tools, `"inputSchema":{"type":"object","properties":{"a":true}}`, `"inputSchema":{"type":"object","properties":{"a":true}}`, ""},
+		{tools, `"inputSchema":{}`, `"inputSchema":{}`, ""},
+		{tools, `"inputSchema":5`, "", "inputSchema that is no object"},
+		{tools, `"inputSchema":{"type":"array"}`, "", "inputSchema.type that is not object"},
+		{tools, `"inputSchema":{"type":["object"]}`, "", "inputSchema.type that is no text"},
+		{tools, `"inputSchema":{"type":"object","required":"a"}`, "", "inputSchema.required that is no list"},
+		{tools, `"outputSchema":7`, "", "outputSchema that is no object"},
+		{tools, `"annotations":"x"`, "", "annotations that is no object"},
+		{tools, `"annotations":{"readOnlyHint":"yes"}`, "", "annotations.readOnlyHint that is no truth value"},
+		{tools, `"annotations":{"readOnlyHint":false,"x":"yes"}`, `"annotations":{"readOnlyHint":false,"x":"yes"}`, ""},
+		{tools, `"_meta":[]`, "", "_meta that is no object"},
+		{resources, `"name":"n","size":-1e3,"annotations":{"priority":0.5}`, `"name":"n","size":-1e3,"annotations":{"priority":0.5}`, ""},
+		{resources, `"name":7`, "", "name that is no text"},
+		{resources, `"size":"7"`, "", "size that is no number"},
+		{resources, `"annotations":{"audience":"user"}`, "", "annotations.audience that is no list"},
+		{templates, `"mimeType":true`, "", "mimeType that is no text"},
+		{prompts, `"arguments":{}`, "", "arguments that is no list"},
+		{prompts, `"arguments":null,"title":"x"`, `"title":"x"`, ""},
 	} {
-		l := newListing(tools)
-		if warning := l.add([]byte(text)); (warning == "") != kept || len(l.items) == 1 != kept {
-			t.Errorf("%s: %q, %d items", text, warning, len(l.items))
+		item := func(name, members string) string {
+			return `{"` + kinds[test.kind].key + `":"` + name + `",` + members + `}`
+		}
+		l := newListing(test.kind)
+		odd, fine := l.add([]byte(item("a", test.members))), l.add([]byte(item("b", `"x":1`)))
+		var got string
+		if len(l.items) == 2 {
+			got = string(l.items[0].Raw)
+		}
+		want := ""
+		if test.want != "" {
+			want = item("a", test.want)
+		}
+		if got != want || fine != "" || (odd == "") != (test.warning == "") || !strings.Contains(odd, test.warning) {
+			t.Errorf("%s: %q, %q, %q", test.members, got, odd, fine)
 		}
 	}
 }
