@@ -84,23 +84,20 @@ func (p *program) openPolicyLog(policy *mcppolicy.Policy, logger *slog.Logger) (
 	return log, withHint(err, fmt.Sprintf("see to it that this user can write the file, or name another one under logging.file (%s)", logging.File.Where))
 }
 
-// zoneAround gives the write rule that lets calls write a file, if there is one.
-func zoneAround(policy *mcppolicy.Policy, file string) *mcppolicy.WriteRule {
-	file, err := filepath.Abs(file)
-	for i, zone := range policy.WriteRules {
-		if err == nil && within(zone.Path, physical(file)) {
-			return &policy.WriteRules[i]
-		}
-	}
-	return nil
-}
-
 // logInReach refuses a log that the calls which are on record could write.
-func logInReach(zone mcppolicy.WriteRule, log string) error {
+func logInReach(policy *mcppolicy.Policy, log string) error {
+	file, err := filepath.Abs(log)
+	if err != nil {
+		return err
+	}
+	zone, at, ok := policy.ZoneAround(physical(file))
+	if !ok {
+		return nil
+	}
 	return &durward.Error{
-		Reason: durward.PolicyInvalid, Op: "open the log", Rule: "writeRules", Where: zone.Where,
+		Reason: durward.PolicyInvalid, Op: "open the log", Rule: "writeRules", Where: at,
 		Hint: "name another folder for it with " + varStateDir + " or logging.file, or take it out of what may be written",
-		Err:  fmt.Errorf("the audit log %s lies in %s, where files may be written", log, zone.Path),
+		Err:  fmt.Errorf("the audit log %s lies in %s, where files may be written", log, zone),
 	}
 }
 

@@ -147,7 +147,7 @@ func surfaceOf(p *mcppolicy.Policy) mcp.Surface {
 	for _, c := range p.Commands {
 		shown := mcp.Command{
 			ID: c.ID, Description: c.Entry.Description.Value, CWDPolicy: c.Entry.CwdPolicy.Value,
-			TimeoutMs: c.Entry.TimeoutMs.Value, MaxOutputBytes: c.Entry.MaxOutputBytes.Value,
+			TimeoutMs: c.Timeout.Milliseconds(), MaxOutputBytes: c.MostOutput(),
 		}
 		for _, t := range c.Entry.Args.Allow.Value {
 			shown.Allow = append(shown.Allow, t.Value)

@@ -59,8 +59,8 @@ func (s *served) open(policy *mcppolicy.Policy) (*occupied, error) {
 	recorder := core.Recorder(noRecord{})
 	if s.log != nil {
 		recorder = s.log
-		if zone := zoneAround(policy, s.log.File()); zone != nil {
-			return nil, logInReach(*zone, s.log.File())
+		if err := logInReach(policy, s.log.File()); err != nil {
+			return nil, err
 		}
 	}
 	h, err := s.serving.openMCP(policy, s.serving.folder != "", s.engines, recorder)

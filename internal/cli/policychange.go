@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -84,7 +85,7 @@ func (c *policyChange) parse() error {
 // to it, unless somebody names it.
 func (p *program) policyToChange(named string) (string, error) {
 	file, err := p.policyPath(named)
-	if err == nil && named == "" && p.called != configurator && file == p.otherPolicy() {
+	if err == nil && cmp.Or(named, p.env[varPolicy]) == "" && p.called != configurator && file == p.otherPolicy() {
 		err = usageError("name it: --policy "+shellPath(file), "the only policy there is belongs to %s", configurator)
 	}
 	return file, err

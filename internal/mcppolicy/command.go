@@ -90,7 +90,7 @@ func (c *compiler) exec(name string, cmd *Command) {
 		c.problems.Add(t.Where, "%s: %s %s", name, t.Value, wrong)
 		return
 	}
-	c.refuseInZone(name, t, path, c.ruleZones())
+	c.refuseInZone(name, t, path, c.p.ruleZones())
 	cmd.Exec = path
 	cmd.Physical, _, _ = c.physical(path) // was just found
 }

@@ -28,7 +28,7 @@ func Compile(doc *Document, host Host, o Options) (*Policy, error) {
 	c.mode(o)
 	c.roots()
 	c.writeRules()
-	c.keepLinks(c.ruleZones())
+	c.keepWay(c.p.ruleZones())
 	c.log()
 	c.commands()
 	c.sandboxes()
@@ -122,7 +122,7 @@ func (c *compiler) log() {
 	if !ok {
 		return
 	}
-	c.refuseInZone("logging.file", t, path, c.ruleZones())
+	c.refuseInZone("logging.file", t, path, c.p.ruleZones())
 	if _, err := c.host.Readlink(path); err == nil {
 		c.problems.Add(t.Where, "logging.file: %s is a symbolic link, which no log is written through", t.Value)
 	} else if mode, err := c.host.Stat(path); err == nil && mode.IsDir() {

@@ -42,6 +42,8 @@ func TestMistakesOnThisMachine(t *testing.T) {
 		{home + "writeRules: [{path: ~/code/scratch}]\ncommands: [{id: a, exec: /home/ann/code/scratch/out}]", "p.yaml:4:26: commands[0].exec: /home/ann/code/scratch/out lies where the write rule at p.yaml:3:14 lets files be written"},
 		{home + "commands:\n- {id: a, exec: /home/ann/code/scratch/tool}\n- {id: b, exec: git, sandbox: {mode: workspace-write, filesystem: {write: [~/code/scratch]}}}", "p.yaml:4:17: commands[0].exec: /home/ann/code/scratch/tool lies where the sandbox at p.yaml:5:31 lets files be written"},
 		{home + "commands: [{id: a, exec: planted}]\nsandbox: {mode: workspace-write, filesystem: {write: [~/code/scratch]}}", "p.yaml:3:26: commands[0].exec: planted leads to /home/ann/code/scratch/tool, which lies where the sandbox at p.yaml:4:10 lets files be written"},
+		{home + "commands: [{id: a, exec: /home/ann/code/scratch/tool, sandbox: {mode: workspace-write, filesystem: {write: [~/code], read: [~/code/project]}}}]", "p.yaml:3:26: commands[0].exec: /home/ann/code/scratch/tool lies where the sandbox at p.yaml:3:64 lets files be written"},
+		{home + "commands: [{id: a, exec: git, sandbox: {mode: workspace-write, filesystem: {write: [/srv/data], protect: [/srv/data/log]}}}]\nlogging: {file: /srv/data/log}", "p.yaml:4:17: logging.file: /srv/data/log lies where the sandbox at p.yaml:3:40 lets files be written"},
 		{home + "commands: [{id: a, exec: git, sandbox: {mode: workspace-write, filesystem: {write: [/srv/data]}}}]\nlogging: {file: /srv/data/log}", "p.yaml:4:17: logging.file: /srv/data/log lies where the sandbox at p.yaml:3:40 lets files be written"},
 		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/none}]", "p.yaml:3:54: commands[0].cwd: ~/none (/home/ann/none) does not exist"},
 		{home + "commands: [{id: a, exec: git, cwdPolicy: fixed, cwd: ~/code/readme}]", "p.yaml:3:54: commands[0].cwd: ~/code/readme (/home/ann/code/readme) is not a directory"},
@@ -205,6 +207,35 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// What a sandbox keeps from being changed in what it lets be written may be a program.
+func TestProgramsThatASandboxKeeps(t *testing.T) {
+	for _, files := range []string{
+		"write: [~/code], read: [~/code/scratch]", "write: [~/code], protect: [~/code/scratch/tool]", "write: [~/code], read: [/usr], deny: [~/code/scratch]",
+		"write: [~/code/project]",
+	} {
+		p := compile(t, home+"commands: [{id: a, exec: /home/ann/code/scratch/tool}, {id: b, exec: git, sandbox: {mode: workspace-write, filesystem: {"+files+"}}}]\n")
+		if got := command(t, p, "a").Exec; got != "/home/ann/code/scratch/tool" {
+			t.Errorf("%s: the program is %s", files, got)
+		}
+	}
+}
+
+// A directory that ".." leaves again could be exchanged for a link, and the policy read anew be another.
+func TestNoWayToThePolicyLeadsThroughAWriteZone(t *testing.T) {
+	there := standard()
+	there["/home/ann/code/scratch/sub"], there["/home/ann/code/scratch/sub/deep"] = dir(), dir()
+	for _, way := range []string{"scratch/sub/../p.yaml", "scratch/sub/../../p.yaml", "scratch/sub/deep/../../../p.yaml", "scratch/../p.yaml", "p.yaml", "scratch/sub/p.yaml", "project/../scratch/p.yaml"} {
+		h := there.host()
+		h.File, h.Named = "/home/ann/code/p.yaml", "/home/ann/code/"+way
+		err := load(h, home+"writeRules: [{path: ~/code/scratch, recursive: true}]\n")
+		if place := map[string]string{"scratch/sub/../p.yaml": "sub", "scratch/sub/../../p.yaml": "sub", "scratch/sub/deep/../../../p.yaml": "sub"}[way]; place != "" {
+			wantProblems(t, err, `p.yaml:3:14: files may be written in /home/ann/code/scratch, and so may /home/ann/code/scratch/`+place+`, which the way to this policy leaves by ".."; name the policy by the file itself`)
+		} else if err != nil {
+			t.Errorf("%s: %v", way, err)
+		}
+	}
+}
+
 // Whoever may write a place on the way to a program chooses what is run: each link of a
 // chain counts, and each directory that a path goes through.
 func TestNoLinkOfAProgramLiesInAWriteZone(t *testing.T) {
@@ -218,13 +249,13 @@ func TestNoLinkOfAProgramLiesInAWriteZone(t *testing.T) {
 		there[path] = n
 	}
 	for exec, place := range map[string]string{
-		"/opt/l1":                          "/home/ann/code/scratch",
-		"/opt/l2":                          "/home/ann/code/scratch",
-		"/opt/alias/out":                   "/home/ann/code/scratch",
-		"/opt/dir/git":                     "/home/ann/code/scratch",
+		"/opt/l1":                          "/home/ann/code/scratch/mid",
+		"/opt/l2":                          "/home/ann/code/scratch/mid",
+		"/opt/alias/out":                   "/home/ann/code/scratch/out",
+		"/opt/dir/git":                     "/home/ann/code/scratch/bin",
 		"/opt/alias/tool":                  "/home/ann/code/scratch/tool",
 		"/opt/near":                        "",
-		"/opt/alias/sub/../../project/git": "/home/ann/code/scratch",
+		"/opt/alias/sub/../../project/git": "/home/ann/code/scratch/sub",
 		"/opt/up":                          "",
 		"/bin/git":                         "",
 	} {
@@ -236,7 +267,7 @@ func TestNoLinkOfAProgramLiesInAWriteZone(t *testing.T) {
 		}
 	}
 	wantProblems(t, load(there.host(), home+"writeRules: [{path: ~/code/scratch}]\nlogging: {file: /opt/dir/log}\n"),
-		"p.yaml:4:17: logging.file: /opt/dir/log leads to /home/ann/code/scratch, which lies where the write rule at p.yaml:3:14 lets files be written")
+		"p.yaml:4:17: logging.file: /opt/dir/log leads to /home/ann/code/scratch/bin, which lies where the write rule at p.yaml:3:14 lets files be written")
 }
 
 // Who may change a link on the way to the policy chooses another one.

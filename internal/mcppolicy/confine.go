@@ -55,11 +55,20 @@ func (c *Command) confinement() (*policy.Policy, error) {
 		return p, err
 	}
 	flags := policy.Flags{Limits: c.limits(durward.Limits{})}
-	for _, root := range roots[1:] {
-		flags.Read = append(flags.Read, root.Path)
+	give := func(path string) { // what is named to be read alone would not be written, in a zone either
+		if c.policy.Writable(path) {
+			flags.Write = append(flags.Write, path)
+		} else {
+			flags.Read = append(flags.Read, path)
+		}
+	}
+	for _, root := range roots {
+		if root.Path != host.Workspace || c.policy.Writable(root.Path) {
+			give(root.Path)
+		}
 	}
 	if c.There(c.Dir) {
-		flags.Read = append(flags.Read, c.Dir)
+		give(c.Dir)
 	}
 	for _, rule := range c.policy.WriteRules {
 		if rule.Recursive && c.There(rule.Path) {
@@ -181,8 +190,17 @@ func (c *Command) limits(l durward.Limits) durward.Limits {
 		}
 	}
 	l.Wall = stricter(l.Wall, c.Timeout)
-	l.Output = stricter(l.Output, c.Entry.MaxOutputBytes.Value)
+	l.Output = c.MostOutput()
 	return l
+}
+
+// MostOutput is how many bytes of output are kept of one run.
+func (c *Command) MostOutput() int64 {
+	written := int64(0)
+	if doc := c.written(); doc != nil {
+		written = doc.Limits.Output
+	}
+	return stricter(written, c.Entry.MaxOutputBytes.Value)
 }
 
 // stricter gives the smaller of two limits. A negative one is none, and zero is not known.

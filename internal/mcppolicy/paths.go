@@ -126,11 +126,23 @@ func (c *compiler) inRoots(path string) bool {
 // mostLinks is more than any system follows.
 const mostLinks = 255
 
-// passed gives the physical places of all names on the way to what path names, in the
-// order in which the system goes by them: each directory, each link, and what that leads
-// to. What does not exist is taken for no link.
-func (c *compiler) passed(path string) []string {
-	var places []string
+// A step is a name on the way along a path.
+type step struct {
+	place string // physical
+	turn  string // how the way goes on elsewhere than in the place; empty where it does not
+}
+
+// The turns, in words for people.
+const (
+	isLink    = "a link that leads to this policy"
+	turnsBack = `which the way to this policy leaves by ".."`
+)
+
+// passed gives all names on the way to what path names, in the order in which the system
+// goes by them: each directory, each link, and what that leads to. What does not exist is
+// taken for no link.
+func (c *compiler) passed(path string) []step {
+	var steps []step
 	at, rest := top(path)
 	for links := 0; rest != "" && links <= mostLinks; {
 		name, after := first(rest)
@@ -139,23 +151,29 @@ func (c *compiler) passed(path string) []string {
 		case "":
 			continue
 		case "..":
+			for i := range steps {
+				if steps[i].place == at && steps[i].turn == "" {
+					steps[i].turn = turnsBack
+				}
+			}
 			at = filepath.Dir(at)
 			continue
 		}
 		place := filepath.Join(at, name)
-		places = append(places, place)
 		to, err := c.host.Readlink(place)
 		if err != nil {
+			steps = append(steps, step{place: place})
 			at = place
 			continue
 		}
+		steps = append(steps, step{place, isLink})
 		links++
 		if filepath.IsAbs(to) {
 			at, to = top(to)
 		}
 		rest = to + string(filepath.Separator) + rest
 	}
-	return places
+	return steps
 }
 
 // top cuts a path behind the directory that it begins at.

@@ -43,6 +43,12 @@ func (p *Policy) There(path string) bool {
 	return err == nil && now == path
 }
 
+// HasDir is There for a directory.
+func (p *Policy) HasDir(path string) bool {
+	mode, err := p.host.Stat(path)
+	return err == nil && mode.IsDir() && p.There(path)
+}
+
 // A Root is a directory that files may be read in.
 type Root struct {
 	Written string

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/mcppolicy"
@@ -31,15 +32,20 @@ func writeGrant(p *mcppolicy.Policy) durward.Grant {
 			g.Files.Write = append(g.Files.Write, grounds(p, r))
 		}
 	}
+	for _, path := range g.Files.Read { // what is named to be read alone would not be written, in a zone either
+		if p.Writable(path) && !slices.Contains(g.Files.Write, path) {
+			g.Files.Write = append(g.Files.Write, path)
+		}
+	}
 	return g
 }
 
-// grounds gives what the kernel lets be written for a rule: its zone, or where that is
-// missing, the nearest directory that is there, in which it is made. The guard keeps the
-// rest of that out.
+// grounds gives what the kernel lets be written for a rule: its zone, or the nearest directory
+// that is there where that is missing, or a file, in whose place another one is put. The guard
+// keeps the rest of that out.
 func grounds(p *mcppolicy.Policy, r mcppolicy.WriteRule) string {
 	path := r.Path
-	for path != filepath.Dir(path) && !p.There(path) {
+	for path != filepath.Dir(path) && !p.HasDir(path) {
 		path = filepath.Dir(path)
 	}
 	return path
