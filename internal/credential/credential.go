@@ -25,7 +25,14 @@ func Looks(name, value string) bool {
 }
 
 // Formed reports whether a text holds something of the form that a service gives its secrets.
-func Formed(text string) bool { return forms().MatchString(text) }
+func Formed(text string) bool { return mayBeFormed(text) && forms().MatchString(text) }
+
+// Plain reports whether a text is a number or a word, which says too much where it stands by chance to
+// be taken out wherever it does.
+func Plain(text string) bool {
+	lower := strings.ToLower(text)
+	return strings.Trim(text, "0123456789") == "" || strings.Trim(lower, "abcdefghijklmnopqrstuvwxyz") == "" && (text[1:] == lower[1:] || text == strings.ToUpper(text))
+}
 
 // Variable makes the name of a variable that may hold what is called so.
 func Variable(text string) string {
@@ -78,7 +85,7 @@ var camel = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("([
 // isSecret reports whether a word is one for secrets, or ends in one.
 func isSecret(word string) bool {
 	switch word {
-	case "key", "passwd", "pwd", "passphrase", "auth", "authorization", "credential", "pat", "bearer", "cookie", "dsn", "private", "jwt":
+	case "key", "passwd", "pwd", "pw", "otp", "passphrase", "auth", "authorization", "credential", "pat", "bearer", "cookie", "dsn", "private", "jwt":
 		return true
 	}
 	for _, end := range []string{"token", "secret", "password", "apikey", "secretkey", "accesskey", "privatekey", "accountkey"} {
@@ -96,6 +103,22 @@ func isConnection(end string) bool {
 		return true
 	}
 	return false
+}
+
+// mayBeFormed is false only where no form is found: each has one of a few short texts in it, which
+// are looked for much faster than the forms.
+func mayBeFormed(text string) bool {
+	for _, mark := range marks {
+		if strings.Contains(text, mark) {
+			return true
+		}
+	}
+	return strings.Contains(strings.ToLower(text), "bearer")
+}
+
+var marks = []string{
+	"sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "AKIA", "ASIA", "AIza", "hf_", "npm_", "fc-", "ntn_",
+	"eyJ", "PRIVATE KEY", "://",
 }
 
 // forms are those of services that mark their secrets, of tokens in three parts (JWT), of private

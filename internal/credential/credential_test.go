@@ -35,6 +35,8 @@ func TestLooks(t *testing.T) {
 		{"connectionString", "Server=h;Pwd=x", true},
 		{"DB_CONN_STR", "Server=h;Pwd=x", true},
 		{"apiKey", "0123456789", true},
+		{"MY_PW", "hunter2", true},
+		{"OTP", "123456", true},
 		{"PASSENGER", "somebody", false},
 		{"PASSENGERS", "somebody", false},
 		{"COMPASS", "north-west", false},
@@ -85,4 +87,23 @@ func TestRedact(t *testing.T) {
 	if want := "no [redacted] in /root, nor [redacted]"; got != want {
 		t.Errorf("%q", got)
 	}
+}
+
+// What is looked for first is in everything that has a form.
+func FuzzForms(f *testing.F) {
+	for _, text := range []string{
+		"sk-proj-0123456789abcdefghij", "rk_live_0123456789abcdefghij", "ghs_0123456789abcdefghij", "github_pat_0123456789abcdefghij", "glpat-0123456789abcdefghij",
+		"xoxb-1234567890-abc", "AKIA0123456789ABCDEF", "AIza0123456789abcdefghijklmnopqrst", "hf_0123456789abcdefghij", "npm_0123456789abcdefghij",
+		"fc-0123456789abcdef01234567", "ntn_0123456789abcdefghijkl", "eyJ0123456789.0123456789.", "-----BEGIN RSA PRIVATE KEY", "bEaReR 0123456789", "a://b:c12@d",
+	} {
+		if !forms().MatchString(text) {
+			f.Fatalf("%s has no form", text)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !mayBeFormed(text) && forms().MatchString(text) {
+			t.Errorf("%q", text)
+		}
+	})
 }

@@ -34,6 +34,9 @@ func (s Secrets) Redact(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, redacted)
 	}
+	if !mayBeFormed(text) {
+		return text
+	}
 	return forms().ReplaceAllString(text, redacted)
 }
 
@@ -55,7 +58,10 @@ func (s Secrets) Cut(text string) int {
 
 // places gives where the secrets begin and end, the last one first.
 func (s Secrets) places(text string) [][]int {
-	all := forms().FindAllStringIndex(text, -1)
+	var all [][]int
+	if mayBeFormed(text) {
+		all = forms().FindAllStringIndex(text, -1)
+	}
 	for _, secret := range s {
 		for from := 0; ; from++ {
 			at := strings.Index(text[from:], secret)

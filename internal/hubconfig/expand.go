@@ -27,48 +27,53 @@ type Setting struct {
 //	${workspaceFolder}      the sandbox directory
 //	${userHome}             the home directory
 //	${input:ID}             what nobody can be asked for
-func (s Setting) expand(text string) (value, why string) {
+//
+// Taken are the values that are of the environment.
+func (s Setting) expand(text string) (value string, taken []string, why string) {
 	var done strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "${")
 		done.WriteString(before)
 		if !found {
-			return done.String(), ""
+			return done.String(), taken, ""
 		}
 		inner, after, closed := strings.Cut(rest, "}")
 		if !closed {
-			return "", "a ${ has no }"
+			return "", nil, "a ${ has no }"
 		}
-		one, why := s.variable(inner)
+		one, own, why := s.variable(inner)
 		if why != "" {
-			return "", why
+			return "", nil, why
 		}
-		done.WriteString(one)
+		if done.WriteString(one); !own {
+			taken = append(taken, one)
+		}
 		text = after
 	}
 }
 
-func (s Setting) variable(inner string) (value, why string) {
+// variable gives a value, and whether the configuration has it, or we do, and no environment.
+func (s Setting) variable(inner string) (value string, own bool, why string) {
 	switch {
 	case inner == "workspaceFolder":
-		return s.Workspace, ""
+		return s.Workspace, true, ""
 	case inner == "userHome":
-		return s.Home, ""
+		return s.Home, true, ""
 	case strings.HasPrefix(inner, "input:"):
-		return "", fmt.Sprintf("${%.64s} would have to be asked for, and here is nobody to ask", inner)
+		return "", false, fmt.Sprintf("${%.64s} would have to be asked for, and here is nobody to ask", inner)
 	}
 	name, instead, hasDefault := strings.Cut(strings.TrimPrefix(inner, "env:"), ":-")
 	if !variableForm().MatchString(name) {
-		return "", fmt.Sprintf("${%.64s} is no variable that durward knows", name)
+		return "", false, fmt.Sprintf("${%.64s} is no variable that durward knows", name)
 	}
 	value, set := s.Environ[name]
 	switch {
 	case hasDefault && value == "":
-		return instead, ""
+		return instead, true, ""
 	case !set:
-		return "", "the variable " + name + " is not set"
+		return "", false, "the variable " + name + " is not set"
 	}
-	return value, ""
+	return value, false, ""
 }
 
 // resolve gives the absolute path that a text names.

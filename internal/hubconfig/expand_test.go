@@ -32,6 +32,9 @@ func TestVariables(t *testing.T) {
 		if s.Broken != "" || s.Args[0] != want {
 			t.Errorf("%s is %q, not %q (%s)", written, s.Args, want, s.Broken)
 		}
+		if taken := strings.Contains(want, "s3cr3t") || written == "${NESTED}"; taken != (strings.Join(s.Taken, "") != "") {
+			t.Errorf("of %s %q is taken from variables", written, s.Taken)
+		}
 	}
 }
 

@@ -69,6 +69,9 @@ type Server struct {
 	Args    []string
 	Env     map[string]string
 	Dir     string
+	// Taken are the values of variables that stand in what the server is given: what is not
+	// written in a configuration is a secret as a rule.
+	Taken []string
 	// EnvFile is the absolute path of a file with more variables, which [Server.AddEnv] takes;
 	// Env wins. It is empty where none was named.
 	EnvFile string

@@ -58,7 +58,7 @@ func TestShapes(t *testing.T) {
   "surf": {"serverUrl": "http://h/"}
 }, "theme": "dark"}`, []hubconfig.Server{
 			server(with(files, at(2))),
-			server(hubconfig.Server{Name: "far", Remote: &hubconfig.Remote{Type: "http", URL: "https://h/mcp", Headers: map[string]string{"Authorization": "Bearer s3cr3t-value"}}, Where: at(3)}),
+			server(hubconfig.Server{Name: "far", Remote: &hubconfig.Remote{Type: "http", URL: "https://h/mcp", Headers: map[string]string{"Authorization": "Bearer s3cr3t-value"}}, Taken: []string{"s3cr3t-value"}, Where: at(3)}),
 			server(hubconfig.Server{Name: "old", Disabled: true, Remote: &hubconfig.Remote{Type: "sse", URL: "http://h:1/sse"}, Where: at(4)}),
 			server(hubconfig.Server{Name: "plain", Env: map[string]string{}, Remote: &hubconfig.Remote{Type: "http", URL: "http://h/"}, Where: at(5)}),
 			server(hubconfig.Server{Name: "surf", Remote: &hubconfig.Remote{Type: "http", URL: "http://h/"}, Where: at(6)}),

@@ -86,7 +86,8 @@ func (e *entry) text(into *string) func(*config.Node) {
 
 // expanded gives a text of the file with its variables, or notes why it cannot be had.
 func (e *entry) expanded(n *config.Node, written string) string {
-	value, why := e.setting.expand(written)
+	value, taken, why := e.setting.expand(written)
+	e.server.Taken = append(e.server.Taken, taken...)
 	switch {
 	case why != "":
 		e.broken(n, why)

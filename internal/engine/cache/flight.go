@@ -64,9 +64,10 @@ func (f *flight) fly() {
 	s := f.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.flights[f.key] == f {
-		delete(s.flights, f.key)
+	if s.flights[f.key] != f {
+		return // all have left, and another one may be under way
 	}
+	delete(s.flights, f.key)
 	if f.err == nil && !f.result.Failed && s.generation == f.generation {
 		s.keep(f.key, f.shelf, f.result)
 	}

@@ -91,6 +91,7 @@ func (p *run) relist() {
 		case p.talk.Err() != nil || errors.Is(err, errGone):
 			return // its end is told elsewhere
 		default:
+			p.stale.Or(1 << k) // it is asked again when it has something else to tell, or is asked anyway
 			p.log.Warn("an MCP server did not tell what it has", "error", err)
 		}
 	}

@@ -68,7 +68,8 @@ func abilitiesOf(said json.RawMessage) abilities {
 type talk struct {
 	*run
 	ctx context.Context
-	// discovered, initialized and listed get the answers; each is nil until that was asked.
+	// discovered, initialized and listed get the answers; each is nil until that was asked, and the
+	// first one once it was answered, too.
 	discovered, initialized, listed chan reply
 	failed                          error // what initialize was answered
 }
@@ -136,10 +137,18 @@ func (t *talk) tryNext() error {
 	switch {
 	case t.initialized == nil && t.listed == nil:
 		return t.initialize()
+	case t.refused():
+		return t.failed
 	case t.listed == nil:
 		return t.tryBare()
 	}
 	return nil
+}
+
+// refused reports whether the server knows initialize, and does not want this one.
+func (t *talk) refused() bool {
+	var said *jsonrpc.Error
+	return t.failed != nil && !(errors.As(t.failed, &said) && said.Code == jsonrpc.MethodNotFound)
 }
 
 func (t *talk) discover() (err error) {
@@ -187,6 +196,7 @@ func (t *talk) heardDiscover(r reply) (greeting, error) {
 		Supported    []string        `json:"supportedVersions"`
 		Capabilities json.RawMessage `json:"capabilities"`
 	}
+	t.discovered = nil // nothing more comes of it
 	switch {
 	case isGone(r.err):
 		return greeting{}, errGone

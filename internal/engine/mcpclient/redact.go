@@ -19,6 +19,11 @@ func secretsOf(config hubconfig.Server, environ map[string]string) credential.Se
 		}
 		before = arg
 	}
+	for i, value := range config.Taken {
+		if !credential.Plain(value) {
+			given["secret of a variable "+strconv.Itoa(i)] = value
+		}
+	}
 	headers := map[string]string{}
 	if config.Remote != nil {
 		headers, given["url"] = config.Remote.Headers, config.Remote.URL

@@ -54,6 +54,15 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	}
 }
 
+// What a configuration takes from variables is a secret, but for words and numbers.
+func TestWhatAVariableHeldIsASecret(t *testing.T) {
+	config := hubconfig.Server{Name: "a", Args: []string{"c4nary.77"}, Taken: []string{"c4nary.77", "production", "Production", "PRODUCTION", "20261125", "/home/somebody", "short", ""}}
+	const said = "production Production PRODUCTION 20261125 /home/somebody short "
+	if got := secretsOf(config, nil).Redact(said + "c4nary.77"); got != said+"[redacted]" {
+		t.Error(got)
+	}
+}
+
 // Nor is what a running server prints, or says of its list, however it is cut for the log.
 func TestLogsHoldNoSecret(t *testing.T) {
 	const secret = "c4nary-of-an-api-key"

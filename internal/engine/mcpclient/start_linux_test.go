@@ -51,6 +51,17 @@ func TestEras(t *testing.T) {
 	}
 }
 
+// A server that refuses initialize is not used without it, though it would tell its tools.
+func TestAServerThatRefusesInitialize(t *testing.T) {
+	e := entry("a", "unwilling")
+	e.Restart.Policy = "never"
+	h := newHub(t, Options{}, e)
+	h.Start(patient(t))
+	if s := h.of("a"); s.State == Running || s.Tools != 0 || !strings.Contains(s.LastError, "go away") {
+		t.Errorf("it is %+v", s)
+	}
+}
+
 // Requests to a modern server say all that they must, others nothing that was not asked for.
 func TestMeta(t *testing.T) {
 	h := newHub(t, Options{Version: "1.2"}, entry("new", "modern"), entry("old"))

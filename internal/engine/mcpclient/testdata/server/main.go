@@ -3,6 +3,7 @@
 //	modern, bare, silentinit   instead of a legacy server: another era, or one that does not
 //	                           answer initialize but tools/list
 //	exit, strict, mute         ends at once; ends at a request it does not know; never answers
+//	unwilling                  answers initialize with an error
 //	garbage, twice, wrongid    prints nonsense between the answers; answers each request twice;
 //	                           answers for somebody else first
 //	pages, loop, twins         lists its tools in pages; without an end; one of them twice
@@ -165,6 +166,8 @@ func handle(m message, line []byte) {
 		out.Unlock()
 		say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}`)
 	case m.Method == "initialize" && is("silentinit"):
+	case m.Method == "initialize" && is("unwilling"):
+		fail(m, -32000, "go away")
 	case m.Method == "initialize" && !is("modern") && !is("bare"):
 		greeted = string(m.Params.Can)
 		version := value("version")
