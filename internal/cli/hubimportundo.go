@@ -21,8 +21,12 @@ func (m *importing) itself(file string, s clientconfig.Server) string {
 	if slices.ContainsFunc(m.connected, func(d deed) bool { return d.File == file && d.Name == s.Name }) {
 		return "durward connect wrote it"
 	}
-	if programName(s.Command) == mainName && len(s.Args) > 0 && s.Args[0] == "hub" {
-		return "it is a hub of durward"
+	program := s.Command
+	for _, word := range s.Args { // npx, env and others start what their arguments name
+		if programName(program) == mainName && word == "hub" {
+			return "it is a hub of durward"
+		}
+		program = word
 	}
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Port() != strconv.Itoa(m.settings.port) {
