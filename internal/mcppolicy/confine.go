@@ -49,7 +49,7 @@ func (c *Command) confinement() (*policy.Policy, error) {
 		doc := *written
 		doc.Limits = c.limits(doc.Limits)
 		p, err := policy.Compile(&doc, host)
-		if was := c.loaded(); err == nil && was != nil && !reflect.DeepEqual(p.Grant().Files, *was) {
+		if err == nil && !c.unmoved(p.Grant().Files) {
 			return nil, moved("what the sandbox of the command names")
 		}
 		return p, err
@@ -81,6 +81,33 @@ func (c *Command) confinement() (*policy.Policy, error) {
 		return policy.Default(host, flags)
 	}
 	return p, err
+}
+
+// unmoved reports whether a sandbox names what it did when the policy was loaded. Where the files of
+// git lie may change: what is protected is where they lie now.
+func (c *Command) unmoved(now durward.Files) bool {
+	was := c.loaded()
+	if was == nil { // it is being loaded
+		return true
+	}
+	root := c.policy.Roots[0].Path
+	git := append(policy.VCSPaths(root, c.policy.gitDirs), policy.VCSPaths(root, c.policy.gitDirsOf(root))...)
+	apart := func(files durward.Files) durward.Files {
+		files.Protect = slices.DeleteFunc(slices.Clone(files.Protect), func(path string) bool { return slices.Contains(git, path) })
+		return files
+	}
+	return reflect.DeepEqual(apart(now), apart(*was))
+}
+
+// GitDirs are where the files of git lie that a ".git" file of the first root leads to. Where they are
+// others, [Command.Confine] gives another confinement.
+func (c *Command) GitDirs() []string { return c.policy.gitDirsOf(c.rootsThere()[0].Path) }
+
+func (p *Policy) gitDirsOf(dir string) []string {
+	if p.host.GitDirs == nil {
+		return nil
+	}
+	return p.host.GitDirs(dir)
 }
 
 // Own lists the absolute paths that calls leave as they are, whatever they may write: what says
@@ -223,6 +250,7 @@ func (c *compiler) sandboxes() {
 	if len(c.p.Roots) == 0 {
 		return
 	}
+	c.p.gitDirs = c.p.gitDirsOf(c.p.Roots[0].Path)
 	c.p.files = c.confine(&Command{Entry: &CommandEntry{}, policy: c.p, host: c.host}, c.doc.Sandbox)
 	for _, cmd := range c.p.Commands {
 		if written := cmd.written(); written != nil {

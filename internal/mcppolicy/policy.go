@@ -29,8 +29,9 @@ type Policy struct {
 	// Warnings tell what was accepted and is worth a look, with its place.
 	Warnings config.Problems
 
-	host  Host
-	files *durward.Files // of the sandbox for all commands, when the policy was loaded
+	host    Host
+	files   *durward.Files // of the sandbox for all commands, when the policy was loaded
+	gitDirs []string       // of the first root, when the policy was loaded
 }
 
 // There reports whether a path that was physical when the policy was loaded still is, and

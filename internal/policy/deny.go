@@ -154,7 +154,7 @@ func (c *compiler) isDir(path string) bool {
 func (c *compiler) vcs() []string {
 	var list []string
 	for _, root := range c.roots() {
-		list = append(list, vcsPaths(root, c.host.gitDirs(root))...)
+		list = append(list, VCSPaths(root, c.host.gitDirs(root))...)
 	}
 	return list
 }

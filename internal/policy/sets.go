@@ -91,9 +91,9 @@ func homeSecrets(goos string) []string {
 		".var/app/com.google.Chrome", ".local/share/keyrings", ".local/share/kwalletd", ".gnome2/keyrings", ".pki")
 }
 
-// vcsPaths lists what @vcs protects below root. gitDirs are where a ".git" file in root
+// VCSPaths lists what @vcs protects below root. gitDirs are where a ".git" file in root
 // leads to.
-func vcsPaths(root string, gitDirs []string) []string {
+func VCSPaths(root string, gitDirs []string) []string {
 	paths := []string{filepath.Join(root, ".gitmodules")}
 	if len(gitDirs) > 0 {
 		paths = append(paths, filepath.Join(root, ".git"))

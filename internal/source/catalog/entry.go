@@ -20,25 +20,27 @@ type entry struct {
 // A held is what holds a command while the same of its grounds are there.
 type held struct {
 	grounds []bool
+	gitDirs []string
 	policy  *policy.Policy
 }
 
 // held gives what holds the command now. It is compiled when the command is first asked
 // for, since there may be many and a client waits for the first answer, and again when a
-// root or a zone came or went.
+// root or a zone came or went, or the files of git lie elsewhere.
 func (e *entry) held() (*policy.Policy, error) {
 	var grounds []bool
 	for _, path := range e.Grounds() {
 		grounds = append(grounds, e.There(path))
 	}
+	gitDirs := e.GitDirs()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.last == nil || !slices.Equal(e.last.grounds, grounds) {
+	if e.last == nil || !slices.Equal(e.last.grounds, grounds) || !slices.Equal(e.last.gitDirs, gitDirs) {
 		p, err := e.Confine()
 		if err != nil {
 			return nil, err
 		}
-		e.last = &held{grounds, p}
+		e.last = &held{grounds, gitDirs, p}
 	}
 	return e.last.policy, nil
 }
