@@ -66,6 +66,8 @@ func TestWorkingDirectories(t *testing.T) {
 		{fixed, root, "", durward.DirNotAllowed},
 		{fixed, "/usr", "", durward.DirNotAllowed},
 		{fixed, "/nowhere", "", durward.DirNotAllowed},
+		{Directory{Fixed: root + "/link"}, "", "", durward.DirUnavailable}, // it has come to its place
+		{Directory{Fixed: "/"}, "", "/", ""},
 		{none, "", "/", ""},
 		{none, "/", "", durward.DirNotAllowed},
 		{none, other, "", durward.DirNotAllowed},
