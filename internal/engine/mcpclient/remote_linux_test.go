@@ -467,8 +467,14 @@ func TestRemoteThatIsNotThere(t *testing.T) {
 func TestRemoteThatGoesAway(t *testing.T) {
 	w := serveWeb(t, "legacy")
 	h := started(t, w.entry())
-	w.CloseClientConnections()
-	w.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		w.Close()
+	}()
+	for !isClosed(closed) { // we may connect once more until then
+		w.CloseClientConnections()
+	}
 	h.until(t, "a", func(s Status) bool {
 		h.clock.end(firstPause)
 		return notRunning(s)
