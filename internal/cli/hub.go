@@ -144,14 +144,15 @@ type hubServer struct {
 	metrics *hub.Metrics
 	mcp     *hub.MCP
 	changed chan struct{} // has room for one
-	levels  chan string   // has room for one
+	opening opening
+	levels  chan string // has room for one
 }
 
 // open builds all that stands behind the door. Nothing is started yet.
 func (h *hubServer) open() (err error) {
 	h.told = &heldWriter{to: h.stderr}
 	h.logger = slog.New(slog.NewJSONHandler(safeJSON{h.told}, &slog.HandlerOptions{Level: h.settings.level, ReplaceAttr: gatewayAttr}))
-	h.changed = make(chan struct{}, 1)
+	h.changed, h.opening = make(chan struct{}, 1), newOpening()
 	if h.log, err = h.openLog(h.logger, audit.Leave{}); err != nil {
 		return err
 	}
@@ -256,21 +257,21 @@ func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
 	beside.Go(func() { h.tellLevels(ctx) })
 	defer beside.Wait()
 	defer cancel()
-	h.engine.Start(ctx)
-	h.source.Refresh()
 	ended, open := make(chan error, 2), 0
+	beside.Go(func() { h.start(ctx, hubBegin); h.opening.tell(ctx) })
+	if h.stdio { // the client is there, and waits for nothing but what servers have
+		open++
+		go func() { ended <- h.mcp.ServeStream(ctx, h.caller(), h.stdin, h.stdout) }()
+	}
 	if l != nil {
 		open++
+		h.start(ctx, hubListen)
 		server := httpedge.New(door, httpedge.Options{Grace: hubGrace, BodyBytes: 8 << 20, WriteError: hub.WriteError, Logger: h.logger})
 		beside.Go(func() { <-server.Draining(); h.mcp.Drain() })
 		fmt.Fprintln(h.stderr, httpedge.StartLine(l.Addr()))
 		go func() { ended <- server.Serve(ctx, l) }()
 	}
 	h.told.release()
-	if h.stdio {
-		open++
-		go func() { ended <- h.mcp.ServeStream(ctx, h.caller(), h.stdin, h.stdout) }()
-	}
 	var failed error
 	grace, over := context.WithCancel(context.WithoutCancel(ctx))
 	defer over()

@@ -115,6 +115,7 @@ func openHub(t testing.TB, env map[string]string) trialHub {
 	}
 	h.engine.Start(t.Context())
 	h.source.Refresh()
+	h.opening.tell(t.Context())
 	return trialHub{h, func() {
 		if err := h.close(t.Context()); err != nil {
 			t.Error(err)

@@ -18,7 +18,7 @@ func (h *hubServer) openMCP() (err error) {
 		search = (&hubSearch{hub: h}).find
 	}
 	h.mcp, err = hub.NewMCP(hub.MCPOptions{
-		Search:  search,
+		Search: search, Begun: h.opening.wait,
 		Runtime: h.runtime, Version: h.version, Expose: h.config.Expose, Show: h.shown, Metrics: h.metrics, Logger: h.logger,
 		Tool: func(name string) (hub.Listed, json.RawMessage, bool) {
 			e, ok := h.source.View().OfMCP(name)

@@ -68,6 +68,9 @@ type MCPOptions struct {
 	Timeout func(durward.ToolID) time.Duration
 	// SetLevel is told from which level on servers are to log.
 	SetLevel func(level string)
+	// Begun, if set, comes back once it is known what there is: nothing is told of it before. Its error
+	// is what a request is answered with that waited in vain.
+	Begun func(ctx context.Context) error
 	// Search, if set, is offered in the place of the list of tools.
 	Search  Searcher
 	Metrics *Metrics
@@ -167,6 +170,11 @@ func (m *MCP) handle(ctx context.Context, r *mcpserve.Request) (json.RawMessage,
 	}
 	if answer == nil || !m.exposes(of) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "this is not offered"}
+	}
+	if m.Begun != nil {
+		if err := m.Begun(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return answer(ctx, r)
 }

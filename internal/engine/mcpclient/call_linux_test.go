@@ -53,7 +53,8 @@ func TestAnswers(t *testing.T) {
 		{"nothing", result(`null`), "malformed_result"},
 		{"a list", result(`[{"content":[]}]`), "malformed_result"},
 		{"twice", result(`{"content":[],"content":[]}`), "malformed_result"},
-		{"half a character", result(`{"content":[{"text":"\ud800"}]}`), "malformed_result"},
+		{"NaN", result(`{"content":[],"structuredContent":{"n":NaN}}`), "malformed_result"},
+		{"infinity, and the id behind it", `{"jsonrpc":"2.0","result":{"content":[-Infinity]},"id":ID}`, "malformed_result"},
 		{"both", `{"jsonrpc":"2.0","id":ID,"result":{"content":[]},"error":{"code":1,"message":"x"}}`, "malformed_result"},
 		{"a bad error", `{"jsonrpc":"2.0","id":ID,"error":"x"}`, "malformed_result"},
 		{"no version", `{"id":ID,"result":{"content":[]}}`, "malformed_result"},
@@ -73,6 +74,21 @@ func TestAnswers(t *testing.T) {
 	}
 	if h.of("a").PID != pid {
 		t.Error("it was started anew")
+	}
+}
+
+// Half of a character, as programs write that cut a text, takes nothing else with it: neither a
+// result nor the list of tools.
+func TestHalvesOfCharacters(t *testing.T) {
+	h := started(t, entry("a", "torn"))
+	text, err := json.Marshal(map[string]string{"text": `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"a\ud83d"}],"n":1.0}}`})
+	must(t, err)
+	r, err := h.call(patient(t), "a", "line", string(text))
+	if want := `{"content":[{"type":"text","text":"a\ufffd"}],"n":1.0}`; err != nil || string(r.Output) != want {
+		t.Errorf("it answered %s, %v", r.Output, err)
+	}
+	if tools := h.Tools("a"); len(tools) != 2 || tools[0].Description != "D\uFFFD" {
+		t.Errorf("it has %+v", tools)
 	}
 }
 

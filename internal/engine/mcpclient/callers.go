@@ -1,39 +1,26 @@
 package mcpclient
 
 import (
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/durward/durward"
 )
 
-const (
-	// mostLate is how many of the calls that were given up are known by their ids.
-	mostLate = 1024
-	// lateTime is how long a server is thought to work on calls of somebody that were given up: few answer
-	// what was cancelled, and others are not to be kept waiting for that.
-	lateTime = time.Minute
-)
+// mostLate is how many of the calls that were given up are known by their ids.
+const mostLate = 1024
 
 // LateCalls are those that were given up and have no answer: the server may work on them all the
-// same. The zero value has none.
+// same, for as long as it runs. The zero value has none.
 type lateCalls struct {
-	callers map[durward.Caller]late
-	ids     map[int64]durward.Caller // whose which is; one that has no room here goes by the time alone
+	callers map[durward.Caller]int   // how many are whose
+	ids     map[int64]durward.Caller // whose which is; one that has no room here is never answered
 }
 
-// Late are the calls of one caller.
-type late struct {
-	calls int
-	until time.Time
-}
-
-func (l *lateCalls) add(id int64, caller durward.Caller, now time.Time) {
+func (l *lateCalls) add(id int64, caller durward.Caller) {
 	if l.callers == nil {
-		l.callers, l.ids = make(map[durward.Caller]late), make(map[int64]durward.Caller)
+		l.callers, l.ids = make(map[durward.Caller]int), make(map[int64]durward.Caller)
 	}
-	l.callers[caller] = late{l.callers[caller].calls + 1, now.Add(lateTime)}
+	l.callers[caller]++
 	if len(l.ids) < mostLate {
 		l.ids[id] = caller
 	}
@@ -46,22 +33,8 @@ func (l *lateCalls) answered(id int64) {
 		return
 	}
 	delete(l.ids, id)
-	of := l.callers[caller]
-	if of.calls--; of.calls > 0 {
-		l.callers[caller] = of
-	} else {
+	if l.callers[caller]--; l.callers[caller] == 0 {
 		delete(l.callers, caller)
-	}
-}
-
-// expire forgets the callers whose time is over, and their calls.
-func (l *lateCalls) expire(now time.Time) {
-	for caller, of := range l.callers {
-		if of.until.After(now) {
-			continue
-		}
-		delete(l.callers, caller)
-		maps.DeleteFunc(l.ids, func(_ int64, of durward.Caller) bool { return of == caller })
 	}
 }
 
@@ -71,16 +44,22 @@ func (c *conn) giveUp(id int64) *question {
 	defer c.mu.Unlock()
 	q := c.drop(id)
 	if q != nil && q.caller != nil {
-		c.late.add(id, *q.caller, c.of.engine.options.clock.now())
+		c.late.add(id, *q.caller)
 	}
 	return q
 }
 
-// callers lists those of the calls that the server may be working on.
+// callers lists those of the calls that what the server says may be about: of all that it may be
+// working on, unless it says that in the answer to one.
 func (c *conn) callers() (list []durward.Caller) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.late.expire(c.of.engine.options.clock.now())
+	if q := c.asked[c.about]; q != nil && q.caller != nil {
+		return []durward.Caller{*q.caller}
+	}
+	if caller, ok := c.late.ids[c.about]; ok {
+		return []durward.Caller{caller}
+	}
 	for caller := range c.late.callers {
 		list = append(list, caller)
 	}
@@ -92,11 +71,26 @@ func (c *conn) callers() (list []durward.Caller) {
 	return list
 }
 
-// listener gives the one call that waits for its answer, if somebody hears what happens to it; nil
-// where what the server says may be about somebody else's call.
-func (c *conn) listener() (only *question) {
+// listener gives the call that what the server asks is about, if somebody hears what happens to it:
+// the one in whose answer it asks, or else the only one that it may be working on. A call that was
+// given up may be meant whoever made it, for callers who count as one need not be one.
+func (c *conn) listener() *question {
+	q := c.meant()
+	if q == nil || !q.listens() {
+		return nil
+	}
+	return q
+}
+
+func (c *conn) meant() (only *question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if q := c.asked[c.about]; q != nil && q.caller != nil {
+		return q
+	}
+	if len(c.late.callers) > 0 {
+		return nil
+	}
 	for _, q := range c.asked {
 		switch {
 		case q.caller == nil:
@@ -104,15 +98,6 @@ func (c *conn) listener() (only *question) {
 			return nil
 		default:
 			only = q
-		}
-	}
-	if only == nil || !only.listens() {
-		return nil
-	}
-	c.late.expire(c.of.engine.options.clock.now())
-	for caller := range c.late.callers {
-		if caller != *only.caller {
-			return nil
 		}
 	}
 	return only

@@ -99,9 +99,8 @@ func TestCallersOfAMessage(t *testing.T) {
 	saysAbout("green", "green")
 	saysAbout("red", "red", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}`, id))
 	h.abandoned(t, "green")
-	h.clock.pass(lateTime)
-	saysAbout("red", "red")
-	h.abandoned(t, "green")
+	h.clock.pass(24 * time.Hour)
+	saysAbout("green red", "red")
 	must(t, h.Restart(patient(t), "a"))
 	saysAbout("red", "red")
 }
@@ -110,25 +109,19 @@ func TestCallersOfAMessage(t *testing.T) {
 func TestManyLateCalls(t *testing.T) {
 	var late lateCalls
 	red, blue := durward.Caller{Name: "red"}, durward.Caller{Name: "blue"}
-	start := time.Now()
 	for id := range int64(mostLate) {
-		late.add(id, red, start)
+		late.add(id, red)
 	}
-	late.add(mostLate, blue, start)
+	late.add(mostLate, blue)
 	for id := range int64(mostLate + 1) {
 		late.answered(id)
 	}
-	if len(late.ids) != 0 || late.callers[blue].calls != 1 || len(late.callers) != 1 {
+	if len(late.ids) != 0 || late.callers[blue] != 1 || len(late.callers) != 1 {
 		t.Errorf("it is %v", late.callers)
 	}
-	late.add(1, red, start.Add(time.Second))
-	late.expire(start.Add(lateTime))
-	if len(late.ids) != 1 || late.callers[red].calls != 1 || len(late.callers) != 1 {
-		t.Errorf("after a while it is %v", late.callers)
-	}
-	late.expire(start.Add(lateTime + time.Second))
-	if len(late.ids)+len(late.callers) != 0 {
-		t.Errorf("at last it is %v", late.callers)
+	late.add(1, red)
+	if len(late.ids) != 1 || late.callers[red] != 1 || len(late.callers) != 2 {
+		t.Errorf("with another one it is %v", late.callers)
 	}
 }
 
@@ -159,8 +152,12 @@ func TestAskingBesideOthers(t *testing.T) {
 	if got := ask(h, "red"); !strings.Contains(got, refused) {
 		t.Errorf("beside a call that was given up: %s", got)
 	}
-	if got := ask(h, "blue"); !strings.Contains(got, accepted) {
-		t.Errorf("the caller of that: %s", got)
+	h.clock.pass(24 * time.Hour)
+	if got := ask(h, "red"); !strings.Contains(got, refused) {
+		t.Errorf("a day after a call was given up: %s", got)
+	}
+	if got := ask(h, "blue"); !strings.Contains(got, refused) {
+		t.Errorf("another session of the one whose call that was: %s", got)
 	}
 	must(t, h.Restart(patient(t), "a"))
 	if got := ask(h, "red"); !strings.Contains(got, accepted) {
@@ -190,4 +187,57 @@ func TestCallersOfARemoteServer(t *testing.T) {
 		}
 		must(t, h.Close())
 	}
+}
+
+// What a server over HTTP asks in the answer to a call is for the caller of that, whatever else is
+// under way or was given up. What it asks elsewhere may be about each of these.
+func TestAskingInTheAnswerToACall(t *testing.T) {
+	w := serveWeb(t, "legacy")
+	e := w.entry()
+	e.Offer = []string{"elicitation"}
+	h := started(t, e)
+	hangs := func(ctx context.Context, events durward.Events) <-chan string {
+		ended := make(chan string, 1)
+		s, err := h.prepareFor(t, "red", "mute", `{}`).Open(ctx, events)
+		must(t, err)
+		go func() { ended <- reason(s.Wait(patient(t))) }()
+		if got := <-w.gone; got != "began" {
+			t.Fatal(got)
+		}
+		return ended
+	}
+	asks := func(when string) {
+		t.Helper()
+		s, err := h.prepareFor(t, "blue", "ask", `{}`).Open(patient(t), newCaller(elicit, `{"action":"accept"}`))
+		must(t, err)
+		if r, err := s.Wait(patient(t)); err != nil || !strings.Contains(string(r.Output), "accept") {
+			t.Errorf("%s: %s, %v", when, r.Output, err)
+		}
+	}
+	red := newCaller(elicit, `{"action":"accept"}`)
+	ctx, cancel := context.WithCancel(patient(t))
+	ended := hangs(ctx, red)
+	asks("beside a call of somebody else")
+	cancel()
+	if got := <-ended; got != "cancelled" {
+		t.Fatal(got)
+	}
+	<-w.gone
+	asks("once that was given up")
+	ctx, cancel = context.WithCancel(patient(t))
+	ended = hangs(ctx, red)
+	said := make(chan message, 1)
+	w.mu.Lock()
+	w.replies[`"z"`] = said
+	w.mu.Unlock()
+	w.say(`{"jsonrpc":"2.0","id":"z","method":"elicitation/create","params":{}}`)
+	if m := <-said; m.Result != nil {
+		t.Errorf("what it asked in the stream for everybody was answered with %s", m.Result)
+	}
+	cancel()
+	<-ended
+	if len(red.asked) > 0 {
+		t.Errorf("the caller of another call was asked %s", <-red.asked)
+	}
+	must(t, h.Close())
 }

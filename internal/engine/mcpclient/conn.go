@@ -1,9 +1,9 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"math"
 	"strconv"
@@ -111,6 +111,10 @@ type conn struct {
 	notified, forwards func(m jsonrpc.Message)
 
 	answers chan jsonrpc.Message // to the server's requests
+
+	// about is the id of the question in whose answer the server says what is being taken in; zero
+	// where it says everything in one place. It belongs to whoever calls take.
+	about int64
 
 	mu    sync.Mutex
 	asked map[int64]*question // guarded by mu
@@ -247,6 +251,7 @@ func (c *conn) notify(ctx context.Context, method string, params json.RawMessage
 // take reads one line. Whatever is wrong with it, the next one may be better.
 func (c *conn) take(text []byte) {
 	if jsonrpc.IsBatch(text) {
+		text = jsonx.WholeCharacters(text)
 		list, bad := jsonrpc.Batch(text) // servers of 2025-03-26 may answer so
 		if bad != nil {
 			c.skip("a line that is no message", text)
@@ -264,6 +269,10 @@ func (c *conn) takeOne(text []byte) {
 	m, bad := jsonrpc.ParseWithin(text, jsonx.Limits{Bytes: int64(len(text)), Depth: messageDepth, Values: len(text)})
 	switch {
 	case bad != nil && bad.Code == jsonrpc.ParseError:
+		if whole := jsonx.WholeCharacters(text); !bytes.Equal(whole, text) {
+			c.takeOne(whole)
+			return
+		}
 		c.garbled(text)
 	case bad != nil && m.Kind == jsonrpc.Response:
 		c.settle(m.ID, reply{err: malformed(bad.Message)}, text)
@@ -320,7 +329,8 @@ func (c *conn) garbled(text []byte) {
 	c.skip("a line that is no message", text)
 }
 
-// laxID reads the id of an answer that is lax JSON, or too deep to be read at all.
+// laxID reads the id of an answer that is lax JSON, too deep to be read at all, or none: some programs
+// write NaN.
 func laxID(text []byte) (int64, bool) {
 	var m struct {
 		ID     *int64          `json:"id"`
@@ -331,10 +341,6 @@ func laxID(text []byte) (int64, bool) {
 			return 0, false
 		}
 		return *m.ID, true
-	}
-	at := new(jsonx.SyntaxError)
-	if err := jsonx.Check(text, jsonx.Limits{Bytes: int64(len(text)), Depth: math.MaxInt, Values: len(text)}); !errors.As(err, &at) || !at.Over {
-		return 0, false
 	}
 	return idAtEnd(text, text)
 }

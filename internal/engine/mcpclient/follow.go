@@ -79,24 +79,22 @@ func (p *run) stalesAfter(k kind) time.Duration {
 
 // relist asks for what has changed. What the server does not tell stays as it was.
 func (p *run) relist() {
-	stale, changed := p.stale.Swap(0), false
+	stale := p.stale.Swap(0)
+	var these [len(kinds)]bool
 	for k := range kinds {
-		if stale&(1<<k) == 0 || !p.has(kind(k)) {
-			continue
-		}
-		items, err := p.list(p.talk, kind(k))
-		switch {
-		case err == nil:
-			changed = p.exchange(kind(k), items) || changed
-		case p.talk.Err() != nil || errors.Is(err, errGone):
-			return // its end is told elsewhere
-		default:
-			p.stale.Or(1 << k) // it is asked again when it has something else to tell, or is asked anyway
-			p.log.Warn("an MCP server did not tell what it has", "error", err)
-		}
+		these[k] = stale&(1<<k) != 0
 	}
-	if changed {
-		p.engine.options.Changed(p.config.Name)
+	lists := p.listThese(p.talk, these, func(k kind, items []Item) {
+		if p.exchange(k, items) {
+			p.engine.options.Changed(p.config.Name)
+		}
+	})
+	for k, l := range lists {
+		if l.err == nil || p.talk.Err() != nil || errors.Is(l.err, errGone) {
+			continue // its end is told elsewhere
+		}
+		p.stale.Or(1 << k) // it is asked again when it has something else to tell, or is asked anyway
+		p.log.Warn("an MCP server did not tell what it has", "list", kinds[k].method, "error", l.err)
 	}
 }
 

@@ -102,6 +102,18 @@ func (f *fake) fire(t testing.TB, least, most time.Duration) time.Duration {
 	}
 }
 
+// waits tells how many wait for a time.
+func (f *fake) waits(d time.Duration) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range f.timers {
+		if t.d == d {
+			n++
+		}
+	}
+	return n
+}
+
 // end lets a time pass for all who wait for it now.
 func (f *fake) end(d time.Duration) {
 	f.mu.Lock()

@@ -2,12 +2,14 @@ package mcpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/durward/durward/internal/hubconfig"
@@ -26,6 +28,8 @@ const (
 	itemDepth     = messageDepth - 3
 	// listTime is what a server gets to tell all that it has of a kind.
 	listTime = 30 * time.Second
+	// restTime is what it gets while it is started for what it has beside tools.
+	restTime = 3 * time.Second
 	// listPause is the least time between two lists of one server.
 	listPause = 250 * time.Millisecond
 	// leastFresh and mostFresh bound how long a list that a server gives a time counts as its newest:
@@ -97,24 +101,71 @@ func (o *offer) is(k kind, items []Item) bool {
 	return slices.EqualFunc(o.tools, items, func(a Tool, b Item) bool { return bytes.Equal(a.Raw, b.Raw) })
 }
 
-// listAll asks for all that the process has. Without its tools a server is of no use; what else
-// it does not tell it does not have.
+// listAll asks for all that the process has. Without its tools a server is of no use, and they are
+// not kept waiting for long by what else there is: what it does not tell soon it is asked again
+// while it runs.
 func (p *run) listAll(ctx context.Context) error {
-	for k := range kinds {
-		if !p.has(kind(k)) {
-			continue
-		}
-		items, err := p.list(ctx, kind(k))
+	items, err := p.list(ctx, tools)
+	if err != nil {
+		return err
+	}
+	p.offer.set(tools, items)
+	starting := ctx
+	ctx, over := p.engine.within(ctx, restTime)
+	defer over()
+	lists := p.listThese(ctx, [len(kinds)]bool{resources: true, templates: true, prompts: true}, nil)
+	for k, l := range lists {
 		switch {
-		case err == nil:
-			p.offer.set(kind(k), items)
-		case kind(k) == tools || errors.Is(err, errGone) || ctx.Err() != nil:
-			return err
-		default:
-			p.log.Warn("an MCP server did not tell what it has", "error", err)
+		case l.err == nil && l.asked:
+			p.offer.set(kind(k), l.items)
+		case errors.Is(l.err, errGone) || starting.Err() != nil:
+			return cmp.Or(l.err, starting.Err())
+		case l.err != nil:
+			p.mark(kind(k))
+			p.log.Warn("an MCP server did not tell what it has", "list", kinds[k].method, "error", l.err)
 		}
 	}
 	return nil
+}
+
+// within gives a context that ends when a time is over, and says so.
+func (e *Engine) within(ctx context.Context, time time.Duration) (_ context.Context, over func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer, stop := e.options.clock.timer(time)
+	go func() {
+		select {
+		case <-timer:
+			cancel(fmt.Errorf("it did not answer within %s", time))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// Told is what became of a list that may have been asked for.
+type told struct {
+	asked bool
+	items []Item
+	err   error
+}
+
+// listThese asks for the lists of all these kinds at once, and tells each, unless nil, what was answered.
+func (p *run) listThese(ctx context.Context, these [len(kinds)]bool, each func(k kind, items []Item)) (lists [len(kinds)]told) {
+	var all sync.WaitGroup
+	for k, wanted := range these {
+		if !wanted || !p.has(kind(k)) {
+			continue
+		}
+		all.Go(func() {
+			items, err := p.list(ctx, kind(k))
+			if err == nil && each != nil {
+				each(kind(k), items)
+			}
+			lists[k] = told{true, items, err}
+		})
+	}
+	all.Wait()
+	return lists
 }
 
 // has reports whether a kind is asked for.
@@ -131,8 +182,8 @@ func (p *run) has(k kind) bool {
 
 // list asks for all that there is of a kind.
 func (p *run) list(ctx context.Context, k kind) ([]Item, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTime)
-	defer cancel()
+	ctx, over := p.engine.within(ctx, listTime)
+	defer over()
 	p.listed[k] = p.engine.options.clock.now()
 	l := newListing(k)
 	warn := func(why string) {
@@ -181,7 +232,7 @@ func (p *run) inquire(ctx context.Context, method string, params map[string]any)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	default:
 		return nil, errGone
 	}
@@ -194,7 +245,7 @@ func (p *run) inquire(ctx context.Context, method string, params map[string]any)
 		return r.result, r.err
 	case <-ctx.Done():
 		p.forget(q.id)
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	}
 }
 

@@ -98,7 +98,7 @@ func (m *remote) receive(message jsonrpc.Message, answer *http.Response) (stream
 	}
 	switch {
 	case answer.StatusCode == http.StatusOK && isStream(answer):
-		m.events(answer.Body)
+		m.events(answer.Body, numberOf(message.ID))
 		return true, nil
 	case answer.StatusCode == http.StatusAccepted || answer.StatusCode == http.StatusNoContent:
 		return false, nil
@@ -108,7 +108,7 @@ func (m *remote) receive(message jsonrpc.Message, answer *http.Response) (stream
 	case err != nil:
 		return false, err
 	case answer.StatusCode == http.StatusOK:
-		m.heed(text)
+		m.heed(text, numberOf(message.ID))
 		return false, nil
 	case m.noted(answer.StatusCode):
 		return false, stopped(m.config.Name, soon)

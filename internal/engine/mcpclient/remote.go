@@ -262,7 +262,7 @@ func (m *remote) listenAlong() {
 			m.end(fmt.Errorf("it cannot be reached: %w", err))
 			return
 		case answer.StatusCode == http.StatusOK && isStream(answer):
-			last = m.events(answer.Body)
+			last = m.events(answer.Body, 0)
 		}
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusOK || !isStream(answer) {
@@ -294,8 +294,9 @@ func (m *remote) rest(ctx context.Context, began time.Time) bool {
 	}
 }
 
-// events takes in the messages of a stream until it ends, and gives the id of the last event.
-func (m *remote) events(stream io.Reader) (last string) {
+// events takes in the messages of a stream until it ends, and gives the id of the last event. The
+// stream answers the question of an id; zero is none.
+func (m *remote) events(stream io.Reader, about int64) (last string) {
 	events := newEventReader(stream, m.engine.options.lineBytes)
 	for {
 		data, whole, err := events.next()
@@ -305,15 +306,16 @@ func (m *remote) events(stream io.Reader) (last string) {
 		case !whole:
 			m.overlong(data, nil)
 		default:
-			m.heed(data)
+			m.heed(data, about)
 		}
 	}
 }
 
 // heed takes in what the server says, one thing at a time.
-func (m *remote) heed(text []byte) {
+func (m *remote) heed(text []byte, about int64) {
 	m.heeding.Lock()
 	defer m.heeding.Unlock()
+	m.about = about
 	m.take(text)
 }
 

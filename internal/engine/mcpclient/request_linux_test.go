@@ -5,6 +5,7 @@ package mcpclient
 import (
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -66,6 +67,26 @@ func TestResourcesAndPrompts(t *testing.T) {
 	if h.Resources("a") != nil || h.Prompts("a") != nil {
 		t.Error("they were asked for, and nobody wants them")
 	}
+}
+
+// A server that tells its tools and not all else that it has is called meanwhile, and asked again.
+func TestServerThatDoesNotTellItsPrompts(t *testing.T) {
+	dir := t.TempDir()
+	h := newHub(t, Options{Expose: both}, entry("a", "rich", "secretive="+filepath.Join(dir, "tells")))
+	go h.clock.fire(t, restTime, restTime)
+	h.Start(patient(t))
+	if len(h.Tools("a")) == 0 || h.Prompts("a") != nil {
+		t.Errorf("it has %v, %v", h.Tools("a"), h.Prompts("a"))
+	}
+	h.works(t, "a")
+	h.until(t, "a", func(Status) bool { return len(h.Resources("a")) == 2 && h.clock.waits(listTime) == 1 })
+	h.clock.fire(t, listTime, listTime) // it has been asked again
+	file(t, dir, "tells", "")
+	h.says(t, "grow", struct{}{})
+	h.until(t, "a", func(Status) bool {
+		h.clock.end(listPause)
+		return len(h.Resources("a")) == 3 && len(h.Prompts("a")) == 2
+	})
 }
 
 // The params of a request arrive as they are, but for the caller's own _meta and the name of a

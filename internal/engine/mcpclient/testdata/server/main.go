@@ -10,8 +10,10 @@
 //	sly, ttl=N                 has another tool whenever they are listed, and tells nobody; says
 //	                           that its tools are fresh for N milliseconds
 //	deep=N                     has a tool, too, of which the schema is nested N deep
+//	torn                       has a tool, too, whose description ends in half of a character
 //	asks                       asks three things of its client, and prints the answers as errors
 //	rich                       has resources and prompts, too; tells more of them once it has grown
+//	secretive=FILE             does not tell its prompts before the file is there
 //	lazy                       does not answer who sets the level of its log
 //	deafened                   reads nothing once it has been greeted
 //	unplugged=FILE             closes its input when it has been greeted, and exits when the file
@@ -215,6 +217,11 @@ func rich(m message, line []byte) bool {
 		}
 		answer(m, `{"resourceTemplates":[{"uriTemplate":"memo://{n}"}]}`)
 	case "prompts/list":
+		if file := value("secretive"); file != "" {
+			if _, err := os.Stat(file); err != nil {
+				break
+			}
+		}
 		if more {
 			answer(m, `{"prompts":[{"name":"review"},{"name":"other"}]}`)
 			break
@@ -301,6 +308,9 @@ func list(m message) string {
 	if is("sly") {
 		have += "," + one(fmt.Sprint("list", lists))
 		lists++
+	}
+	if is("torn") {
+		have = `{"name":"torn","description":"D\ud83d"},` + have
 	}
 	if deep, _ := strconv.Atoi(value("deep")); deep > 0 {
 		have = `{"name":"deep","inputSchema":` + strings.Repeat(`{"not":`, deep) + `{}` + strings.Repeat("}", deep) + `},` + have

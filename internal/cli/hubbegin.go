@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/durward/durward/internal/jsonrpc"
+)
+
+// hubListen and hubBegin are how long a server that is slow to start keeps the hub from listening,
+// and lists from clients of MCP: those who ask later see it, and those who asked are told.
+const (
+	hubListen = 5 * time.Second
+	hubBegin  = 12 * time.Second
+)
+
+// start starts the servers, and waits for a time until each has been tried.
+func (h *hubServer) start(ctx context.Context, most time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	h.engine.Start(ctx)
+	h.source.Refresh()
+}
+
+// An opening is the time in which it is not known what servers have.
+type opening struct {
+	known chan struct{} // closed once it is
+	over  chan struct{} // closed once it never will be
+}
+
+func newOpening() opening { return opening{make(chan struct{}), make(chan struct{})} }
+
+// tell ends it: in vain, where ctx has ended before.
+func (o opening) tell(ctx context.Context) {
+	if ctx.Err() != nil {
+		close(o.over)
+		return
+	}
+	close(o.known)
+}
+
+// wait waits for its end.
+func (o opening) wait(ctx context.Context) error {
+	select {
+	case <-o.known:
+		return nil
+	case <-o.over:
+		return &jsonrpc.Error{Code: jsonrpc.InternalError, Message: "the hub is shutting down"}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
