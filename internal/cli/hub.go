@@ -192,7 +192,11 @@ func (h *hubServer) assemble() (err error) {
 	if h.config.Missing {
 		warn(fmt.Sprintf("there is no %s, so no server is started: make it with %s, and start the hub again", h.config.File, h.firstServers()))
 	}
-	if h.source, err = mcpservers.New(h.config, mcpservers.Options{Servers: running{h.engine}, Judge: h.guard, Warn: warn}); err != nil {
+	o := mcpservers.Options{Servers: running{h.engine}, Judge: h.guard, Warn: warn}
+	if h.config.Search {
+		o.Taken = hub.SearchNames()
+	}
+	if h.source, err = mcpservers.New(h.config, o); err != nil {
 		return err
 	}
 	h.policy = h.makePolicy()

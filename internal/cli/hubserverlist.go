@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -28,7 +30,7 @@ type serversData struct {
 type serverData struct {
 	Name    string      `json:"name"`
 	State   serverState `json:"state"`
-	Type    string      `json:"type"`
+	Type    string      `json:"type,omitempty"` // empty where only a hub told of it
 	Command string      `json:"command,omitempty"`
 	URL     string      `json:"url,omitempty"`
 	// Why says what keeps it from running.
@@ -87,7 +89,23 @@ func (x *hubServing) listServers(ctx context.Context, where string) error {
 	for _, s := range e.config.Servers {
 		data.Servers = append(data.Servers, serverOf(s, health, data.Hub != ""))
 	}
+	if where != "" {
+		data.Servers = append(data.Servers, othersOf(health, data.Servers)...)
+	}
 	return e.printServers(data)
+}
+
+// othersOf tells of the servers of a hub that are not in the configuration here: of a hub that somebody
+// asked for, all are told.
+func othersOf(health *hubHealth, known []serverData) (others []serverData) {
+	for _, name := range slices.Sorted(maps.Keys(health.Servers)) {
+		if !slices.ContainsFunc(known, func(s serverData) bool { return s.Name == name }) {
+			one := serverOf(hubconfig.Server{Name: name}, health, true)
+			one.Type = ""
+			others = append(others, one)
+		}
+	}
+	return others
 }
 
 // serverOf tells of a server; of what a hub says only if one said anything.

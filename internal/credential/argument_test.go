@@ -13,6 +13,7 @@ func TestInArgument(t *testing.T) {
 		{"", "https://h/x?a=b&api_key=SECRETSECRET1", "", "https://h/x?a=b&api_key=SECRETSECRET1"},
 		{"", "--url=https://h/x?api_key=SECRETSECRET1", "--url=", "https://h/x?api_key=SECRETSECRET1"},
 		{"", "postgres://me:secret@localhost/x", "", "postgres://me:secret@localhost/x"},
+		{"", "redis://:secret@localhost", "", "redis://:secret@localhost"},
 		{"--pass", "hunter2", "", "hunter2"},
 		{"", "--pass=hunter2", "--pass=", "hunter2"},
 		{"", "ghp_0123456789abcdefghij", "", "ghp_0123456789abcdefghij"},

@@ -128,5 +128,5 @@ var forms = sync.OnceValue(func() *regexp.Regexp {
 		`|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{16,}|\bglpat-[A-Za-z0-9_-]{16,}|\bxox[abeprs]-[A-Za-z0-9-]{10,}` +
 		`|\bA(KI|SI)A[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\bhf_[A-Za-z0-9]{16,}|\bnpm_[A-Za-z0-9]{16,}|\bfc-[a-f0-9]{24,}|\bntn_[A-Za-z0-9]{20,}` +
 		`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.|-----BEGIN [A-Z ]*PRIVATE KEY` +
-		`|(?i:\bbearer +[A-Za-z0-9._~+/-]{8,})|://[^/\s:@]+:[^/\s@]{3,}@`)
+		`|(?i:\bbearer +[A-Za-z0-9._~+/-]{8,})|://[^/\s:@]*:[^/\s@]{3,}@`)
 })

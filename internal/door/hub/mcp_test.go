@@ -166,7 +166,7 @@ func TestCallersOfMCPKnowTheirOwn(t *testing.T) {
 
 // What a server answered reaches its caller; of what is ours the caller is told what it can use.
 func TestErrorsOfCallsOfMCP(t *testing.T) {
-	s := openSurface(t)
+	s := openSurface(t, func(o *hub.MCPOptions) { o.Expose = []string{"tools", "prompts"} })
 	v := s.visit("all").begin(`{}`)
 	refusal := func(text, code string) string {
 		result := `"result":{"content":[{"type":"text","text":"` + text + `"}],"isError":true`
@@ -200,6 +200,9 @@ func TestErrorsOfCallsOfMCP(t *testing.T) {
 			want = strings.Replace(want, "the path is outside the sandbox directory", durward.OutsideRoot.Summary(), 1)
 		}
 		says(t, v.ask("tools/call", `"name":"read"`), want)
+		if strings.Contains(want, "path_validation") { // what has no result to say it in
+			has(t, v.ask("prompts/get", `"name":"review"`), `"error":{"code":-32602,"message":"`+durward.OutsideRoot.Summary())
+		}
 	}
 	s.work = func(context.Context, durward.Call, durward.Events) (durward.Result, error) {
 		return durward.Result{Output: json.RawMessage(`{"isError":true,"content":[{"type":"odd"}]}`), Failed: true}, nil
@@ -317,6 +320,8 @@ func TestSearchOfTools(t *testing.T) {
 	says(t, asked, "token:limited a file 5")
 	v.ask("tools/call", `"name":"find_tool","arguments":{"query":"x","limit":50}`)
 	says(t, asked, "token:limited x 50")
+	v.ask("tools/call", `"name":"find_tool","arguments":{"query":"x","limit":7.0}`)
+	says(t, asked, "token:limited x 7")
 	says(t, v.ask("tools/call", `"name":"call_tool","arguments":{"name":"read","arguments":{"a":1.0}}`), `"result":`+done)
 	says(t, string(called.Tool)+string(called.Input), `read{"a":1.0}`)
 	called = durward.Call{}

@@ -176,6 +176,9 @@ func (f failing) response() (json.RawMessage, error) {
 	if f.err != nil || f.wants != nil {
 		return f.wants, f.err
 	}
+	if f.code == codePath || f.code == codeValidation {
+		return nil, badParams(f.text)
+	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.InternalError, Message: f.text}
 }
 

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/durward/durward"
@@ -28,7 +29,10 @@ const searchTools = `{"tools":[` +
 	`{"name":"call_tool","title":"Call a tool","description":"Call a tool that find_tool has found, by its name.",` +
 	`"inputSchema":{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object","description":"as the tool's inputSchema has them"}},"required":["name"]}}]}`
 
-func isSearch(name string) bool { return name == findTool || name == useTool }
+// SearchNames are those that no other tool has for clients of MCP where tools are searched.
+func SearchNames() []string { return []string{findTool, useTool} }
+
+func isSearch(name string) bool { return slices.Contains(SearchNames(), name) }
 
 // The bounds of a search.
 const (
@@ -83,9 +87,9 @@ func questionOf(arguments json.RawMessage) (q question, bad *jsonrpc.Error) {
 	}
 	q = question{text, usualMatches}
 	if value := jsonx.Member(arguments, "limit"); value != nil {
-		var err error
-		if q.most, err = strconv.Atoi(string(value)); err != nil || q.most < 1 || q.most > maxMatches {
-			return q, badParams("arguments.limit is no number from 1 to 50")
+		most, err := strconv.ParseFloat(string(value), 64) // 5.0 is an integer, too
+		if q.most = int(most); err != nil || most != float64(q.most) || q.most < 1 || q.most > maxMatches {
+			return q, badParams("arguments.limit is no integer from 1 to 50")
 		}
 	}
 	return q, nil

@@ -199,6 +199,50 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// A server that was asked for a call in vain has worked on it: a later round that does not come about
+// is no refusal, for the caller would think that nothing was done.
+func TestRoundsThatAreLeftOff(t *testing.T) {
+	const one = `{"code":1,"text":"{\"q\":{\"method\":\"elicitation/create\"}}"}`
+	for name, tt := range map[string]struct {
+		want      durward.Reason
+		meanwhile func(h *hub, busy context.Context, end context.CancelCauseFunc)
+	}{
+		"no slot in its time": {durward.DeadlineExceeded, func(h *hub, busy context.Context, end context.CancelCauseFunc) {
+			arguments, began, _ := waiting(t)
+			go func() { _, _ = h.call(busy, "a", "wait", arguments) }()
+			appears(t, began)
+			time.AfterFunc(time.Millisecond, func() { end(context.DeadlineExceeded) })
+		}},
+		"a server that stopped": {durward.ServerDisconnected, func(h *hub, _ context.Context, _ context.CancelCauseFunc) {
+			kill(t, h.of("a").PID)
+			h.until(t, "a", notRunning)
+		}},
+	} {
+		e := offered("elicitation", "modern")
+		e.Concurrency = 1
+		e.Restart.Policy = "never"
+		h := started(t, e)
+		ctx, end := context.WithCancelCause(patient(t))
+		busy, idle := context.WithCancel(patient(t))
+		c := newCaller(elicit, "")
+		c.answer = func(context.Context, string) (json.RawMessage, error) {
+			tt.meanwhile(h, busy, end)
+			return json.RawMessage(`{}`), nil
+		}
+		_, err := h.open(t, ctx, c, "want", one).Wait(patient(t))
+		if got := durward.ReasonOf(err); got != tt.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+		began, _ := durward.DetailOf(err).Members[hubconfig.MayHaveRun].(bool)
+		if !began && !strings.Contains(err.Error(), "the tool may have run") {
+			t.Errorf("%s: %v does not say that the tool may have run", name, err)
+		}
+		idle()
+		end(nil)
+		must(t, h.Close())
+	}
+}
+
 // What a server is offered it is told of, and nothing else: a modern one with each call, as far as
 // its caller answers.
 func TestOffers(t *testing.T) {

@@ -61,16 +61,16 @@ func (p *prepared) Queue(ctx context.Context) error {
 		return err
 	}
 	defer p.engine.leave()
-	if err := p.takeSlot(ctx); err != nil {
+	if err := p.takeSlot(ctx, mostWaiting); err != nil {
 		return err
 	}
 	p.turn.Store(true)
 	return nil
 }
 
-// takeSlot waits for a slot, and says why there was none.
-func (p *prepared) takeSlot(ctx context.Context) error {
-	err := p.server.slots.take(ctx)
+// takeSlot waits for a slot, unless so many do already, and says why there was none.
+func (p *prepared) takeSlot(ctx context.Context, most int) error {
+	err := p.server.slots.take(ctx, most)
 	switch {
 	case errors.Is(err, errCrowd):
 		return crowded(p.server.config.Name)
@@ -119,8 +119,11 @@ func (p *prepared) carryOut(ctx context.Context, events durward.Events, held boo
 // brought.
 func (p *prepared) rounds(ctx context.Context, events durward.Events, held bool, queued *time.Duration) (durward.Result, error) {
 	for i := range mostRounds {
-		raw, process, err := p.round(ctx, events, held && i == 0, queued)
-		if err != nil {
+		raw, process, err := p.round(ctx, events, i, held, queued)
+		switch {
+		case err != nil && i > 0:
+			return durward.Result{}, p.leftOff(ctx, err)
+		case err != nil:
 			return durward.Result{}, err
 		}
 		if process.greeting.era == modern && p.takesMore() && int64(len(raw)) <= p.limit {
@@ -136,12 +139,15 @@ func (p *prepared) rounds(ctx context.Context, events durward.Events, held bool,
 	return durward.Result{}, inputRequired(nil)
 }
 
-// round waits for a slot, unless one is held, has the call done once, and tells by what. The wait
-// is added to queued.
-func (p *prepared) round(ctx context.Context, events durward.Events, held bool, queued *time.Duration) (json.RawMessage, *run, error) {
-	if !held {
-		came := time.Now()
-		if err := p.takeSlot(ctx); err != nil {
+// round waits for a slot, unless one is held for the first one, has the call done once, and tells by
+// what. The wait is added to queued. A call that was let in once waits behind however many.
+func (p *prepared) round(ctx context.Context, events durward.Events, i int, held bool, queued *time.Duration) (json.RawMessage, *run, error) {
+	if !held || i > 0 {
+		came, most := time.Now(), mostWaiting
+		if i > 0 {
+			most = math.MaxInt
+		}
+		if err := p.takeSlot(ctx, most); err != nil {
 			return nil, nil, err
 		}
 		*queued += time.Since(came)
@@ -191,6 +197,18 @@ func cutShort(ctx context.Context) error {
 	err := durward.Ended(ctx, op)
 	if e := durward.AsError(err); e != nil {
 		e.Err = durward.Detail{Members: map[string]any{hubconfig.MayHaveRun: true}, Err: e.Err}
+	}
+	return err
+}
+
+// leftOff is the error of a later round: what would have refused the first one ends a call here that
+// the server has worked on.
+func (p *prepared) leftOff(ctx context.Context, err error) error {
+	switch durward.ReasonOf(err) {
+	case durward.QueueTimeout, durward.CallCancelled, durward.DeadlineExceeded:
+		return cutShort(ctx)
+	case durward.ServerStopped:
+		return disconnected(p.server.config.Name, err)
 	}
 	return err
 }

@@ -18,7 +18,7 @@ func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slots{free: 2}
 		for range 2 {
-			if err := s.take(t.Context()); err != nil {
+			if err := s.take(t.Context(), mostWaiting); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -31,7 +31,7 @@ func TestSlots(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, time.Second)
 					defer cancel()
 				}
-				if s.take(ctx) == nil {
+				if s.take(ctx, mostWaiting) == nil {
 					order = append(order, i)
 					s.give()
 				}
@@ -63,7 +63,7 @@ func TestSlotsInACrowd(t *testing.T) {
 				if (i+n)%4 == 0 {
 					go cancel()
 				}
-				if s.take(ctx) == nil {
+				if s.take(ctx, mostWaiting) == nil {
 					in.Store(i, true)
 					held := 0
 					in.Range(func(any, any) bool { held++; return true })

@@ -96,7 +96,7 @@ func (p *run) bring(ctx context.Context, events durward.Events, w *want) (json.R
 			said, wrong := putTo(ctx, events, one.method, one.params)
 			switch {
 			case ctx.Err() != nil:
-				return nil, durward.Ended(ctx, op)
+				return nil, cutShort(ctx)
 			case wrong != nil:
 				return nil, inputRequired(nil)
 			}

@@ -20,9 +20,9 @@ type slots struct {
 	waiting []chan struct{} // guarded by mu; each gets one element when it has a slot
 }
 
-// take waits for a slot. Without an error it is the caller's until give.
-func (s *slots) take(ctx context.Context) error {
-	turn, err := s.enter()
+// take waits for a slot, unless so many do already. Without an error it is the caller's until give.
+func (s *slots) take(ctx context.Context, most int) error {
+	turn, err := s.enter(most)
 	if turn == nil {
 		return err
 	}
@@ -40,14 +40,14 @@ func (s *slots) take(ctx context.Context) error {
 }
 
 // enter gives nil to who has a slot, and else where to wait for it.
-func (s *slots) enter() (turn chan struct{}, err error) {
+func (s *slots) enter(most int) (turn chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.free > 0:
 		s.free--
 		return nil, nil
-	case len(s.waiting) >= mostWaiting:
+	case len(s.waiting) >= most:
 		return nil, errCrowd
 	}
 	turn = make(chan struct{}, 1)

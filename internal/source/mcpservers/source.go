@@ -50,6 +50,9 @@ type Options struct {
 	Servers Servers
 	// Judge knows what is inside the sandbox directory.
 	Judge Judge
+	// Taken are names by which clients of MCP know something else: what a server calls so they see by
+	// its qualified name.
+	Taken []string
 	// Warn is told once of whatever keeps a tool from being offered as it was meant. It must not
 	// call the source. Nil tells nobody.
 	Warn func(string)

@@ -136,6 +136,14 @@ func TestNames(t *testing.T) {
 			[]string{"x_y=a/x.y"},
 			[]string{`clients of MCP do not see b__x_y, since server "a" has a tool "x_y", too, and prefix is never`},
 		},
+		"a qualified name of its own": {
+			"",
+			[]string{"a"},
+			[]string{"a: x a__x"},
+			[]string{"a__a__x=a/a__x", "x=a/x"},
+			[]string{"a__a__x=a/a__x", "x=a/x"},
+			[]string{`the tool "a__x" of server "a" is called a__a__x, since its tool "x" is always called the other`},
+		},
 		"allowed, denied and renamed": {
 			"",
 			[]string{`a "allowTools": ["r*", "x"], "denyTools": ["rm*"], "rename": {"read": "get", "gone": "there"}`},
@@ -155,6 +163,24 @@ func TestNames(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.warnings, v.Warnings); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Names by which clients of MCP know something else are nobody's there.
+func TestNamesThatAreTaken(t *testing.T) {
+	for _, prefix := range []string{"collisions", "always", "never"} {
+		s, err := mcpservers.New(configOf(t, `"prefix": "`+prefix+`",`, "a", "b"), mcpservers.Options{
+			Servers: fleetOf("a: find.tool find_tool", "b: find_tool"), Judge: newSandbox(t), Taken: []string{"find_tool"},
+		})
+		must(t, err)
+		if _, ok := s.View().OfMCP("find_tool"); ok {
+			t.Errorf("%s: find_tool is one of %v", prefix, onMCP(s.View()))
+		}
+		for _, name := range []string{"a__find_tool", "b__find_tool"} {
+			if e, ok := s.View().OfMCP(name); !ok || e.Original != "find_tool" || !slices.Contains(onMCP(s.View()), name+"="+e.Server+"/find_tool") {
+				t.Errorf("%s: %s is not there: %v", prefix, name, onMCP(s.View()))
+			}
 		}
 	}
 }

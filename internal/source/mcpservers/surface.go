@@ -18,6 +18,7 @@ type naming struct {
 	servers []string          // the names of those that may have some
 	byID    map[string]*Entry // and by qualified names
 	byMCP   map[string]*Entry // likewise, and by the names that are kept for them
+	taken   []string          // names that clients of MCP know something else by
 	warn    func(format string, args ...any)
 }
 
@@ -56,7 +57,7 @@ func (n *naming) qualify(all []*Entry) []*Entry {
 // nameHTTP gives each tool its id: its own name, or the qualified one where somebody else has
 // that already. The first in the order of the configuration keeps it.
 func (n *naming) nameHTTP(all []*Entry) {
-	others := map[string][]string{}
+	others := map[string][]*Entry{}
 	for _, e := range all {
 		if _, taken := n.byID[e.bare]; !taken && n.keeper(e.bare) == "" {
 			e.ID = durward.ToolID(e.bare)
@@ -64,13 +65,28 @@ func (n *naming) nameHTTP(all []*Entry) {
 			continue
 		}
 		e.ID = durward.ToolID(e.Qualified)
-		others[e.bare] = append(others[e.bare], e.Qualified)
+		others[e.bare] = append(others[e.bare], e)
 	}
 	for _, e := range all {
 		if list, first := others[e.bare], n.byID[e.bare]; list != nil && first != nil {
-			n.warn("several servers have a tool called %q: that of %q has the name, and the others are %s", e.bare, first.Server, strings.Join(list, ", "))
+			n.warnOfOthers(first, list)
 			delete(others, e.bare)
 		}
+	}
+}
+
+// warnOfOthers says that some are called by their qualified names, since the first is called so.
+func (n *naming) warnOfOthers(first *Entry, others []*Entry) {
+	var elsewhere []string
+	for _, e := range others {
+		if e.Server != first.Server {
+			elsewhere = append(elsewhere, e.Qualified)
+			continue
+		}
+		n.warn("the tool %q of server %q is called %s, since its tool %q is always called the other", e.bare, e.Server, e.Qualified, first.bare)
+	}
+	if elsewhere != nil {
+		n.warn("several servers have a tool called %q: that of %q has the name, and the others are %s", others[0].bare, first.Server, strings.Join(elsewhere, ", "))
 	}
 }
 
@@ -94,6 +110,8 @@ func (n *naming) nameMCP(all []*Entry, prefix string) {
 	wish := func(e *Entry) string {
 		name := hubconfig.Fold(e.bare)
 		switch {
+		case slices.Contains(n.taken, name):
+			return e.Qualified
 		case prefix == "always" || prefix != "never" && shared[name] || n.keeper(name) != "":
 			return e.Qualified
 		case prefix == "never" && first[name].Server != e.Server:
@@ -137,7 +155,7 @@ func (n *naming) placeMCP(e *Entry, wish string) {
 	for _, name := range []string{hubconfig.Fold(wish), hashed(wish, e.Qualified), hashed(e.Qualified, e.Qualified)} {
 		owner, taken := n.byMCP[name]
 		keeper := n.keeper(name)
-		if len(name) > maxName || taken && owner != e || keeper != "" && keeper != e.Server {
+		if len(name) > maxName || slices.Contains(n.taken, name) || taken && owner != e || keeper != "" && keeper != e.Server {
 			continue
 		}
 		e.MCPName = name

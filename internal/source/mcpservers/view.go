@@ -80,6 +80,7 @@ func (s *Source) build(before *View) *View {
 	v := &View{}
 	names := s.enabled()
 	v.tools, v.prompts = newNaming("tool", names, v.warn), newNaming("prompt", names, v.warn)
+	v.tools.taken = s.options.Taken
 	all := v.tools.qualify(s.collect(v))
 	v.tools.nameHTTP(all)
 	v.tools.nameMCP(all, s.config.Prefix)
