@@ -10,7 +10,7 @@ import (
 // stands before that, which may be nothing, and the secret. before is the argument before it, or
 // empty.
 //
-//	--api-key=VALUE   --token VALUE   API_KEY=VALUE   X-Api-Key: VALUE   https://host/?api_key=VALUE
+//	--api-key=VALUE   --token VALUE   API_KEY=VALUE   X-Api-Key: VALUE   https://host/?api_key=VALUE   Server=host;Password=VALUE
 func InArgument(before, arg string) (prefix, secret string, ok bool) {
 	if strings.Contains(arg, "${") {
 		return "", "", false
@@ -24,7 +24,7 @@ func InArgument(before, arg string) (prefix, secret string, ok bool) {
 	if InURL(arg) || strings.HasPrefix(before, "-") && !strings.HasPrefix(arg, "-") && Looks(before, arg) {
 		return "", arg, true
 	}
-	return "", arg, Formed(arg)
+	return "", arg, Formed(arg) || inList(arg) != nil
 }
 
 // InURL reports whether a text is a URL that holds a password, or what looks like a secret in its

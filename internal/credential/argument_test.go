@@ -14,6 +14,8 @@ func TestInArgument(t *testing.T) {
 		{"", "--url=https://h/x?api_key=SECRETSECRET1", "--url=", "https://h/x?api_key=SECRETSECRET1"},
 		{"", "postgres://me:secret@localhost/x", "", "postgres://me:secret@localhost/x"},
 		{"", "redis://:secret@localhost", "", "redis://:secret@localhost"},
+		{"", "Server=h;Password=hunter2;", "", "Server=h;Password=hunter2;"},
+		{"--dsn", "Server=h; User Id=me; Pwd = hunter2", "", "Server=h; User Id=me; Pwd = hunter2"},
 		{"--pass", "hunter2", "", "hunter2"},
 		{"", "--pass=hunter2", "--pass=", "hunter2"},
 		{"", "ghp_0123456789abcdefghij", "", "ghp_0123456789abcdefghij"},
@@ -35,6 +37,8 @@ func TestInArgument(t *testing.T) {
 		{"", "https://h/x?api_key=${API_KEY}"},
 		{"", "-y"},
 		{"", "@scope/server-auth@1.2.3"},
+		{"", "Server=h;Password=${PASSWORD}"},
+		{"", "a;b;c=d"},
 		{"", "="},
 		{"", ""},
 	} {

@@ -75,6 +75,7 @@ func TestRedact(t *testing.T) {
 		{map[string]string{"Authorization": "Bearer hunter22"}, "no hunter22 or Bearer hunter22", "no [redacted] or [redacted]"},
 		{map[string]string{"url": "https://h/?a=plain-text&api_key=hunter%2022"}, "hunter 22, hunter%2022, plain-text", "[redacted], [redacted], plain-text"},
 		{map[string]string{"url": "https://me:hunter22@h/"}, "no hunter22", "no [redacted]"},
+		{map[string]string{"db": "Server=h;Password=hunter22;"}, "no hunter22 at h", "no [redacted] at h"},
 		{map[string]string{"url": "redis://:hunter22@h/"}, "no hunter22", "no [redacted]"},
 		{map[string]string{"url": "db://me:hunter%2F22@h:1/x@y"}, "hunter%2F22 or hunter/22", "[redacted] or [redacted]"},
 		{map[string]string{"url": "db://postgres:postgres@h/"}, "postgres is up", "postgres is up"},

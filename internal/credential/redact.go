@@ -15,11 +15,11 @@ const redacted = "[redacted]"
 type Secrets []string
 
 // SecretsIn gives the values of the variables in each environment that look like a secret, and what
-// is a secret in those that are URLs.
+// is a secret in those that are URLs or lists.
 func SecretsIn(environments ...map[string]string) (s Secrets) {
 	for _, env := range environments {
 		for name, value := range env {
-			if s = append(s, inURL(value)...); Looks(name, value) {
+			if s = append(append(s, inURL(value)...), inList(value)...); Looks(name, value) {
 				s = append(s, partsOf(value)...)
 			}
 		}
@@ -116,6 +116,19 @@ func inURL(text string) (list []string) {
 		name, coded, _ := strings.Cut(pair, "=")
 		if value, err := url.QueryUnescape(coded); err == nil && Looks(name, value) {
 			list = append(list, coded, value)
+		}
+	}
+	return list
+}
+
+// inList gives the values that look like a secret in a list as databases are reached by:
+//
+//	Server=host;User Id=me;Password=VALUE
+func inList(text string) (list []string) {
+	for pair := range strings.SplitSeq(text, ";") {
+		name, value, _ := strings.Cut(pair, "=")
+		if len(pair) < len(text) && Looks(strings.TrimSpace(name), strings.TrimSpace(value)) {
+			list = append(list, strings.TrimSpace(value))
 		}
 	}
 	return list

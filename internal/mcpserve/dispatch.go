@@ -184,13 +184,14 @@ func (s *Server) completed(method string, result json.RawMessage) json.RawMessag
 		}
 	}
 	if meta == nil {
-		more = append(append(append(more, `"_meta":`...), s.about()...), ',')
+		more = append(append(append(more, `"_meta":`...), s.About()...), ',')
 	}
 	return insert(result, more)
 }
 
-// about is a _meta that names the server.
-func (s *Server) about() json.RawMessage {
+// About is a _meta that names the server, as results of the newer era have it. Who makes one with a _meta
+// of its own puts that there.
+func (s *Server) About() json.RawMessage {
 	return encode(map[string]Info{mcpspec.MetaServerInfo: s.Info})
 }
 

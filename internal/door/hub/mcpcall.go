@@ -68,7 +68,11 @@ func (m *MCP) call(ctx context.Context, r *mcpserve.Request, name string, given 
 	}
 	f := m.failed(r, name, err, timeout)
 	m.Metrics.count(string(tool.ID), f.status, time.Since(began))
-	return f.result()
+	var about json.RawMessage
+	if r.Modern {
+		about = m.server.About()
+	}
+	return f.result(about)
 }
 
 func unknownTool(name string) *jsonrpc.Error {
@@ -163,12 +167,12 @@ type failing struct {
 	code string
 }
 
-// result gives it as what a tool has to say.
-func (f failing) result() (json.RawMessage, error) {
+// result gives it as what a tool has to say. What is about the server, unless nil, stands there, too.
+func (f failing) result(about json.RawMessage) (json.RawMessage, error) {
 	if f.err != nil || f.wants != nil {
 		return f.wants, f.err
 	}
-	return errorResult(f.text, f.code), nil
+	return errorResult(f.text, f.code, about), nil
 }
 
 // response gives it as what any other request is answered with.
@@ -222,11 +226,15 @@ func saidError(err error) *jsonrpc.Error {
 
 // errorResult is the result of a tool that did not do its work. The code, if there is one, is that
 // of the HTTP API.
-func errorResult(text, code string) json.RawMessage {
+func errorResult(text, code string, about json.RawMessage) json.RawMessage {
 	result := jsonx.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
 	result = append(result, `}],"isError":true`...)
-	if code != "" {
-		result = append(jsonx.AppendString(append(result, `,"_meta":{"durward/code":`...), code), '}')
+	if code == "" {
+		return append(result, '}')
 	}
-	return append(result, '}')
+	result = jsonx.AppendString(append(result, `,"_meta":{"durward/code":`...), code)
+	if about != nil {
+		result = append(append(result, ','), about[1:len(about)-1]...)
+	}
+	return append(result, "}}"...)
 }

@@ -42,6 +42,12 @@ func TestCrash(t *testing.T) {
 				if durward.ReasonOf(err) != durward.ServerDisconnected || !strings.Contains(err.Error(), "may have run") {
 					t.Fatalf("the call ended with %v", err)
 				}
+				if tt.tool == "close" {
+					if !lives(pid) {
+						t.Error("the call waited for the process to end")
+					}
+					h.clock.fire(t, exitTime, exitTime)
+				}
 				if !well {
 					s := h.until(t, "a", func(s Status) bool { return s.LastError != "" })
 					if s.State != Stopped || s.RetryAfter == 0 || s.Tools != 1 || s.PID != 0 {
@@ -76,6 +82,8 @@ func TestClosedInput(t *testing.T) {
 			}
 			if exits {
 				must(t, os.WriteFile(end, nil, 0o644))
+			} else {
+				h.clock.fire(t, exitTime, exitTime)
 			}
 			if s := h.until(t, "a", func(s Status) bool { return s.LastError != "" }); s.LastError != want || s.State != Stopped {
 				t.Errorf("it is %+v", s)

@@ -24,6 +24,8 @@ const (
 	// exitTime is what a server that closed a stream gets to exit: one that ends closes them a
 	// moment before it has ended, and how it did is what tells most.
 	exitTime = time.Second
+	// hushTime is how long of that calls wait to be told how it ended, where nothing can answer them.
+	hushTime = 100 * time.Millisecond
 	// meterTime is the time between two looks at what a server uses, where nothing else bounds it.
 	meterTime = 250 * time.Millisecond
 )
@@ -137,16 +139,27 @@ func (p *program) free() error {
 // endedByItself reports whether the process has ended without us. It waits a while for one
 // whose streams are closed.
 func (p *program) endedByItself(r *run) bool {
-	timer := time.NewTimer(exitTime)
-	defer timer.Stop()
-	select {
-	case <-p.os.Exited():
-		return !isClosed(r.doomed)
-	case <-r.doomed:
-	case <-timer.C:
+	timer, stop := p.engine.options.clock.timer(exitTime)
+	defer stop()
+	hush := time.NewTimer(hushTime)
+	defer hush.Stop()
+	for {
+		select {
+		case <-p.os.Exited():
+			return !isClosed(r.doomed)
+		case <-hush.C:
+			if isClosed(p.silent) {
+				r.finish(disconnected(r.config.Name, errOutput))
+			}
+			continue
+		case <-r.doomed:
+		case <-timer:
+		}
+		return false
 	}
-	return false
 }
+
+var errOutput = errors.New("it closed its output")
 
 // cause says how the process ended, and whether it did so by itself and said that all was well.
 func (p *program) cause(r *run, byItself bool) (clean bool, err error) {
@@ -161,7 +174,7 @@ func (p *program) cause(r *run, byItself bool) (clean bool, err error) {
 	case !byItself && isClosed(r.severed):
 		err = errors.New("it closed its input")
 	case !byItself:
-		err = errors.New("it closed its output")
+		err = errOutput
 	case exit.Err != nil:
 		err = exit.Err
 	case exit.Status.Signaled():
