@@ -39,6 +39,16 @@ func (o opening) tell(ctx context.Context) {
 	close(o.known)
 }
 
+// isKnown reports whether it has ended well.
+func (o opening) isKnown() bool {
+	select {
+	case <-o.known:
+		return true
+	default:
+		return false
+	}
+}
+
 // wait waits for its end.
 func (o opening) wait(ctx context.Context) error {
 	select {

@@ -103,8 +103,10 @@ func (h *hubServer) entries(version string, all []*mcpservers.Entry, caller durw
 	return shown
 }
 
-// refresh asks for what servers have anew, and tells clients which lists are others.
+// refresh asks for what servers have anew, and tells clients which lists are others. Before they know
+// any there is nothing to tell.
 func (h *hubServer) refresh() {
+	known := h.opening.isKnown()
 	before := h.source.View()
 	h.source.Refresh()
 	now := h.source.View()
@@ -116,7 +118,7 @@ func (h *hubServer) refresh() {
 		{"prompts", now.PromptsVersion != before.PromptsVersion},
 		{"resources", now.ResourcesVersion != before.ResourcesVersion},
 	} {
-		if list.changed {
+		if list.changed && known {
 			h.mcp.Changed(list.kind)
 		}
 	}
