@@ -263,13 +263,14 @@ func (h *hubServer) serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	ended, open := make(chan error, 2), 0
 	beside.Go(func() { h.start(ctx, hubBegin); h.opening.tell(ctx) })
+	here, left := context.WithCancel(ctx)
+	defer left()
 	if h.stdio { // the client is there, and waits for nothing but what servers have
 		open++
-		go func() { ended <- h.mcp.ServeStream(ctx, h.caller(), h.stdin, h.stdout) }()
+		go func() { ended <- h.mcp.ServeStream(ctx, h.caller(), h.stdin, h.stdout); left() }()
 	}
-	if l != nil {
+	if l != nil && h.mayListen(here) {
 		open++
-		h.start(ctx, hubListen)
 		server := httpedge.New(door, httpedge.Options{Grace: hubGrace, BodyBytes: 8 << 20, WriteError: hub.WriteError, Logger: h.logger})
 		beside.Go(func() { <-server.Draining(); h.mcp.Drain() })
 		fmt.Fprintln(h.stderr, httpedge.StartLine(l.Addr()))

@@ -22,6 +22,13 @@ func (h *hubServer) start(ctx context.Context, most time.Duration) {
 	h.source.Refresh()
 }
 
+// mayListen waits until servers have been tried, for a time, and reports whether anybody is to be served
+// then: not where ctx has ended.
+func (h *hubServer) mayListen(ctx context.Context) bool {
+	h.start(ctx, hubListen)
+	return ctx.Err() == nil
+}
+
 // An opening is the time in which it is not known what servers have.
 type opening struct {
 	known chan struct{} // closed once it is
@@ -57,6 +64,6 @@ func (o opening) wait(ctx context.Context) error {
 	case <-o.over:
 		return &jsonrpc.Error{Code: jsonrpc.InternalError, Message: "the hub is shutting down"}
 	case <-ctx.Done():
-		return ctx.Err()
+		return &jsonrpc.Error{Code: jsonrpc.InternalError, Message: "the servers were still being started when the request ended"}
 	}
 }

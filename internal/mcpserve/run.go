@@ -27,7 +27,7 @@ func (s *Server) start(q *Request, answered func(jsonrpc.Message)) (cancel conte
 func (q *Request) begin() (ctx context.Context, cancel context.CancelCauseFunc, ok bool) {
 	base := context.Background()
 	if q.session != nil {
-		base = q.session.alive
+		base = q.session.work
 	}
 	ctx, cancel = context.WithCancelCause(base)
 	if q.session != nil && !q.session.inFlight.Add(q.message.ID, func() { cancel(cancelled()) }) {

@@ -33,6 +33,8 @@ type session struct {
 	busy         int             // guarded by mu; requests and listeners
 
 	alive context.Context // ends with the session
+	work  context.Context // of its requests
+	quit  context.CancelCauseFunc
 	end   context.CancelFunc
 }
 
@@ -41,6 +43,7 @@ func newSession(id string, caller durward.Caller) *session {
 		id: id, caller: caller, general: newStream(0), level: mcpspec.Silent, used: time.Now(),
 	}
 	s.alive, s.end = context.WithCancel(context.Background())
+	s.work, s.quit = context.WithCancelCause(s.alive)
 	s.watching.alive = s.alive
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/durward/durward"
@@ -21,6 +22,8 @@ const (
 	maxOpen = 256
 	// farewell is how long requests get to be answered, and answers to be read, at the end.
 	farewell = 5 * time.Second
+	// parting is how long those that did not have then to say so.
+	parting = time.Second
 )
 
 // A talk is one byte stream.
@@ -28,7 +31,9 @@ type talk struct {
 	*session
 	server *Server
 	slots  chan struct{}
-	open   map[jsonrpc.ID]*listener // the reader's own
+	// winding is set once no more is taken.
+	winding atomic.Bool
+	open    map[jsonrpc.ID]*listener // the reader's own
 }
 
 // ServeStream answers what comes in, a message a line, until there is no more, ctx ends or nobody
@@ -61,16 +66,24 @@ func (s *Server) ServeStream(ctx context.Context, caller durward.Caller, in io.R
 	return err
 }
 
-// wind waits for answers that are under way, within bounds.
+// wind waits for answers that are under way, within bounds: what has none by then is ended, and
+// answered that it was.
 func (t *talk) wind(written <-chan error) {
-	timer := time.NewTimer(farewell)
+	t.winding.Store(true)
+	timer, quit := time.NewTimer(farewell), false
 	defer timer.Stop()
-	for range maxOpen {
+	for open := maxOpen; open > 0; {
 		select {
 		case t.slots <- struct{}{}:
+			open--
 		case <-timer.C:
-			t.end() // cancels them
-			return
+			if quit {
+				t.end()
+				return
+			}
+			quit = true
+			t.quit(&durward.Error{Reason: durward.ShuttingDown, Op: "mcp"})
+			timer.Reset(parting)
 		case <-written:
 			return
 		}
@@ -176,7 +189,7 @@ func (t *talk) request(m jsonrpc.Message, meta mcpspec.Meta) *Request {
 // start has a request carried out, once there is a slot for it.
 func (t *talk) start(m jsonrpc.Message, meta mcpspec.Meta) {
 	if !t.enter(1) {
-		t.send(m.Refuse(tooManyOpen()))
+		t.send(m.Refuse(t.full()))
 		return
 	}
 	_, ok := t.server.start(t.request(m, meta), func(answer jsonrpc.Message) {
@@ -209,7 +222,7 @@ func (t *talk) batch(line []byte) {
 		return
 	}
 	if !t.enter(len(list)) {
-		t.send(jsonrpc.Message{}.Refuse(tooManyOpen()))
+		t.send(jsonrpc.Message{}.Refuse(t.full()))
 		return
 	}
 	requests := t.server.startBatch(list, "stdio", t.session, t.general, func(answers []jsonrpc.Message) {
@@ -240,6 +253,14 @@ func (t *talk) leave(n int) {
 	for range n {
 		<-t.slots
 	}
+}
+
+// full says why there is no slot.
+func (t *talk) full() *jsonrpc.Error {
+	if t.winding.Load() {
+		return closing()
+	}
+	return tooManyOpen()
 }
 
 func tooManyOpen() *jsonrpc.Error {

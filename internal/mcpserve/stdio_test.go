@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/durward/durward"
+	"github.com/durward/durward/internal/jsonrpc"
 	"github.com/durward/durward/internal/mcpserve"
 )
 
@@ -33,6 +35,31 @@ func (s *subject) pipe(ctx context.Context) *pipe {
 	}()
 	s.Cleanup(func() { toServer.Close(); fromServer.Close(); s.Close() })
 	return p
+}
+
+// What runs when the server ends gets its time, and is then answered that it was ended; what comes in
+// meanwhile is refused.
+func TestRequestsThatDoNotEndAreAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, func(ctx context.Context, _ *mcpserve.Request) (json.RawMessage, error) {
+			<-ctx.Done()
+			return nil, &jsonrpc.Error{Code: 7, Message: string(durward.ReasonOf(context.Cause(ctx)))}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		p := s.pipe(ctx)
+		p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		p.wantPart(`"id":0`)
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`)
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+		p.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"the server is shutting down"}}`)
+		p.want(`{"jsonrpc":"2.0","id":1,"error":{"code":7,"message":"` + string(durward.ShuttingDown) + `"}}`)
+		if err := <-p.ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func (p *pipe) send(lines ...string) {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/durward/durward"
@@ -171,12 +172,32 @@ func (m *MCP) handle(ctx context.Context, r *mcpserve.Request) (json.RawMessage,
 	if answer == nil || !m.exposes(of) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.MethodNotFound, Message: "this is not offered"}
 	}
-	if m.Begun != nil {
-		if err := m.Begun(ctx); err != nil {
-			return nil, err
-		}
+	if err := m.begun(ctx, r); err != nil {
+		return nil, err
 	}
 	return answer(ctx, r)
+}
+
+// begun waits until it is known what there is, where a request depends on that: a call by a name that is
+// known whatever else there is does not, and no call waits longer than it might take.
+func (m *MCP) begun(ctx context.Context, r *mcpserve.Request) error {
+	if m.Begun == nil {
+		return nil
+	}
+	if r.Method != "tools/call" {
+		return m.Begun(ctx)
+	}
+	name, _ := jsonx.Text(r.Param("name"))
+	found, _, ok := m.Tool(name)
+	if ok && strings.HasPrefix(name, found.Server+"__") {
+		return nil
+	}
+	within, over := context.WithTimeout(ctx, m.Timeout(found.ID))
+	defer over()
+	if err := m.Begun(within); err != nil && within.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // Changed tells clients that a list is another one: "tools", "prompts" or "resources".

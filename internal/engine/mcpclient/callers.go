@@ -50,15 +50,19 @@ func (c *conn) giveUp(id int64) *question {
 }
 
 // callers lists those of the calls that what the server says may be about: of all that it may be
-// working on, unless it says that in the answer to one.
+// working on, unless it says that in the answer to one, which may be over by now.
 func (c *conn) callers() (list []durward.Caller) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q := c.asked[c.about]; q != nil && q.caller != nil {
-		return []durward.Caller{*q.caller}
-	}
-	if caller, ok := c.late.ids[c.about]; ok {
-		return []durward.Caller{caller}
+	if q, one := c.answering(); one {
+		late, isLate := c.late.ids[c.about]
+		switch {
+		case q != nil && q.caller != nil:
+			list = append(list, *q.caller)
+		case isLate:
+			list = append(list, late)
+		}
+		return list
 	}
 	for caller := range c.late.callers {
 		list = append(list, caller)
@@ -82,10 +86,20 @@ func (c *conn) listener() *question {
 	return q
 }
 
+// answering reports whether what the server says stands in the answer to one question, and gives that
+// if it is open. What stands open for as long as the run is no answer to anything. It needs mu.
+func (c *conn) answering() (q *question, one bool) {
+	q = c.asked[c.about]
+	return q, c.about != 0 && (q == nil || !q.stands)
+}
+
 func (c *conn) meant() (only *question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q := c.asked[c.about]; q != nil && q.caller != nil {
+	if q, one := c.answering(); one {
+		if q == nil || q.caller == nil {
+			return nil
+		}
 		return q
 	}
 	if len(c.late.callers) > 0 {

@@ -195,7 +195,9 @@ func TestAskingInTheAnswerToACall(t *testing.T) {
 	w := serveWeb(t, "legacy")
 	e := w.entry()
 	e.Offer = []string{"elicitation"}
-	h := started(t, e)
+	told := make(chan []durward.Caller, 1)
+	h := newHub(t, Options{Message: func(_ string, callers []durward.Caller, _ json.RawMessage) { told <- callers }}, e)
+	h.Start(patient(t))
 	hangs := func(ctx context.Context, events durward.Events) <-chan string {
 		ended := make(chan string, 1)
 		s, err := h.prepareFor(t, "red", "mute", `{}`).Open(ctx, events)
@@ -226,6 +228,15 @@ func TestAskingInTheAnswerToACall(t *testing.T) {
 	asks("once that was given up")
 	ctx, cancel = context.WithCancel(patient(t))
 	ended = hangs(ctx, red)
+	if got := reason(h.prepareFor(t, "blue", "ask when over", `{}`).Run(patient(t))); got != "ok" {
+		t.Error(got)
+	}
+	if got := <-told; len(got) > 0 {
+		t.Errorf("what it logged about a call that was over is for %v", got)
+	}
+	if got := <-w.gone; got != "" {
+		t.Errorf("what it asked about a call that was over was answered with %s", got)
+	}
 	said := make(chan message, 1)
 	w.mu.Lock()
 	w.replies[`"z"`] = said

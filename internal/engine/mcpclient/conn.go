@@ -342,6 +342,9 @@ func laxID(text []byte) (int64, bool) {
 		}
 		return *m.ID, true
 	}
+	if !bytes.Contains(text, []byte(`"result"`)) && !bytes.Contains(text, []byte(`"error"`)) {
+		return 0, false
+	}
 	return idAtEnd(text, text)
 }
 

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"context"
 	"errors"
 	"time"
 )
@@ -77,25 +78,51 @@ func (p *run) stalesAfter(k kind) time.Duration {
 	return every
 }
 
-// relist asks for what has changed. What the server does not tell stays as it was.
+// relist asks for what has changed. What the server does not tell stays as it was. What it did not tell
+// before comes last, and nothing that changes meanwhile waits for that.
 func (p *run) relist() {
 	stale := p.stale.Swap(0)
-	var these [len(kinds)]bool
+	var these, untold [len(kinds)]bool
 	for k := range kinds {
-		these[k] = stale&(1<<k) != 0
+		asked := stale&(1<<k) != 0
+		these[k], untold[k] = asked && !p.untold[k], asked && p.untold[k]
 	}
-	lists := p.listThese(p.talk, these, func(k kind, items []Item) {
+	p.relistThese(p.talk, these)
+	ctx, over := p.untilMarked()
+	defer over()
+	p.relistThese(ctx, untold)
+}
+
+func (p *run) relistThese(ctx context.Context, these [len(kinds)]bool) {
+	lists := p.listThese(ctx, these, func(k kind, items []Item) {
 		if p.exchange(k, items) {
 			p.engine.options.Changed(p.config.Name)
 		}
 	})
 	for k, l := range lists {
+		if l.asked {
+			p.untold[k] = l.err != nil
+		}
 		if l.err == nil || p.talk.Err() != nil || errors.Is(l.err, errGone) {
 			continue // its end is told elsewhere
 		}
 		p.stale.Or(1 << k) // it is asked again when it has something else to tell, or is asked anyway
 		p.log.Warn("an MCP server did not tell what it has", "list", kinds[k].method, "error", l.err)
 	}
+}
+
+// untilMarked gives a context that ends when there is something else to ask for.
+func (p *run) untilMarked() (_ context.Context, over func()) {
+	ctx, cancel := context.WithCancelCause(p.talk)
+	go func() {
+		select {
+		case <-p.changed:
+			cancel(errors.New("it has something else to tell"))
+			signal(p.changed)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // exchange puts a list in the place of the one before, and reports whether it did: not where that

@@ -121,6 +121,7 @@ func (p *run) listAll(ctx context.Context) error {
 		case errors.Is(l.err, errGone) || starting.Err() != nil:
 			return cmp.Or(l.err, starting.Err())
 		case l.err != nil:
+			p.untold[k] = true
 			p.mark(kind(k))
 			p.log.Warn("an MCP server did not tell what it has", "list", kinds[k].method, "error", l.err)
 		}

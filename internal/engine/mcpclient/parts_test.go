@@ -131,3 +131,18 @@ func TestIDAtEnd(t *testing.T) {
 		}
 	}
 }
+
+// What a server asks with NaN in it is none of its answers.
+func TestRequestsThatAreNoJSONAreNoAnswers(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{"id":7,"result":{"n":NaN}}`:                                       7,
+		`{"id":7,"error":{"code":1,"message":"x","data":NaN}}`:              7,
+		`{"id":7,"params":{"n":NaN},"method":"roots/list"}`:                 0,
+		`{"params":{"n":NaN},"method":"roots/list","id":7}`:                 0,
+		`{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"n":NaN}}`: 0,
+	} {
+		if got, _ := laxID([]byte(text)); got != want {
+			t.Errorf("%s: %d", text, got)
+		}
+	}
+}

@@ -316,6 +316,7 @@ func (m *remote) heed(text []byte, about int64) {
 	m.heeding.Lock()
 	defer m.heeding.Unlock()
 	m.about = about
+	defer func() { m.about = 0 }()
 	m.take(text)
 }
 

@@ -284,6 +284,16 @@ func (w *web) call(out http.ResponseWriter, r *http.Request, m message) {
 		event(out, `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
 		said := <-c
 		event(out, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":%s}}`, m.ID, said.Result))
+	case "ask when over":
+		c := make(chan message, 1)
+		w.mu.Lock()
+		w.replies[`"o"`] = c
+		w.mu.Unlock()
+		streams()
+		event(out, result)
+		event(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`)
+		event(out, `{"jsonrpc":"2.0","id":"o","method":"elicitation/create","params":{}}`)
+		w.gone <- string((<-c).Result)
 	case "hang", "mute":
 		if m.Params.Name == "mute" {
 			streams()

@@ -80,7 +80,9 @@ func TestServerThatDoesNotTellItsPrompts(t *testing.T) {
 	}
 	h.works(t, "a")
 	h.until(t, "a", func(Status) bool { return len(h.Resources("a")) == 2 && h.clock.waits(listTime) == 1 })
-	h.clock.fire(t, listTime, listTime) // it has been asked again
+	h.says(t, "more", struct{}{}) // though it has been asked again, and does not answer that
+	h.until(t, "a", func(s Status) bool { h.clock.end(listPause); return s.Tools == 2 && h.clock.waits(listTime) == 1 })
+	h.clock.fire(t, listTime, listTime)
 	file(t, dir, "tells", "")
 	h.says(t, "grow", struct{}{})
 	h.until(t, "a", func(Status) bool {

@@ -39,6 +39,7 @@ type run struct {
 	offer    offer                     // that of the start
 	fresh    [len(kinds)]time.Duration // how long a modern server says that its lists are; zero for nothing
 	listed   [len(kinds)]time.Time     // when they were last asked for
+	untold   [len(kinds)]bool          // which the server did not tell when it was last asked
 	stale    atomic.Uint32             // the kinds of which it says that they are others, a bit each
 	changed  chan struct{}             // has an element when there are any
 

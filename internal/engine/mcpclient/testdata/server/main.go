@@ -418,11 +418,15 @@ func call(m message, cancelled chan struct{}) {
 		}
 		said, _ := io.ReadAll(c)
 		answer(m, text(string(said)))
-	case "grow":
+	case "grow", "more": // of all, and of tools
 		out.Lock()
 		grown = true
 		out.Unlock()
-		for _, kind := range []string{"tools", "resources", "prompts"} {
+		kinds := []string{"tools", "resources", "prompts"}
+		if m.Params.Name == "more" {
+			kinds = kinds[:1]
+		}
+		for _, kind := range kinds {
 			say(`{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}`, kind)
 		}
 		answer(m, text("done"))
