@@ -295,6 +295,37 @@ func TestPromptThatIsNotThere(t *testing.T) {
 	}
 }
 
+// Until it is known what there is, lists and calls by other names wait, and a call by a qualified name that
+// is known does not.
+func TestCallsBeforeItIsKnownWhatThereIs(t *testing.T) {
+	known := make(chan struct{})
+	waits := make(chan struct{}, 8)
+	s := openSurface(t, func(o *hub.MCPOptions) {
+		o.Begun = func(ctx context.Context) error {
+			waits <- struct{}{}
+			select {
+			case <-known:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	s.show("tools", "1", "read", "files__read")
+	s.work = func(context.Context, durward.Call, durward.Events) (durward.Result, error) { return finished() }
+	v := s.visit("all").begin(`{}`)
+	says(t, v.ask("tools/call", `"name":"files__read"`), `"result":`+done)
+	if len(waits) > 0 {
+		t.Error("it waited for what it did not need")
+	}
+	go func() { <-waits; close(known) }()
+	says(t, v.ask("tools/call", `"name":"read"`), `"result":`+done)
+	has(t, v.ask("tools/list", ``), `"name":"files__read"`)
+	if len(waits) != 1 {
+		t.Errorf("%d requests waited, want one more", len(waits))
+	}
+}
+
 // Where tools are searched, two stand for all, and those that a caller may not know are not called.
 func TestSearchOfTools(t *testing.T) {
 	var asked string
