@@ -104,7 +104,7 @@ func (a *asks) cancel(id string) {
 // under way and has somebody listening.
 func (p *run) forward(m jsonrpc.Message) {
 	refuse := func(why string) { p.reply(m.Refuse(&jsonrpc.Error{Code: jsonrpc.InternalError, Message: why})) }
-	q := p.listener()
+	q := p.listener(p.about)
 	if q == nil {
 		refuse("there is not exactly one call whose caller can be asked")
 		return

@@ -369,7 +369,7 @@ func (p *run) hear(m jsonrpc.Message) {
 	case "notifications/message":
 		p.log.Debug("an MCP server logs", "bytes", len(m.Params))
 		if tell := p.engine.options.Message; tell != nil && m.Params != nil {
-			tell(p.config.Name, p.callers(), m.Params)
+			tell(p.config.Name, p.callers(p.about), m.Params)
 		}
 	}
 }

@@ -50,12 +50,12 @@ func (c *conn) giveUp(id int64) *question {
 }
 
 // callers lists those of the calls that what the server says may be about: of all that it may be
-// working on, unless it says that in the answer to one, which may be over by now.
-func (c *conn) callers() (list []durward.Caller) {
+// working on, unless it says that in the answer to the question of an id, which may be over by now.
+func (c *conn) callers(about int64) (list []durward.Caller) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q, one := c.answering(); one {
-		late, isLate := c.late.ids[c.about]
+	if q, one := c.answering(about); one {
+		late, isLate := c.late.ids[about]
 		switch {
 		case q != nil && q.caller != nil:
 			list = append(list, *q.caller)
@@ -76,10 +76,10 @@ func (c *conn) callers() (list []durward.Caller) {
 }
 
 // listener gives the call that what the server asks is about, if somebody hears what happens to it:
-// the one in whose answer it asks, or else the only one that it may be working on. A call that was
+// the one of an id, in whose answer it asks, or else the only one that it may be working on. A call that was
 // given up may be meant whoever made it, for callers who count as one need not be one.
-func (c *conn) listener() *question {
-	q := c.meant()
+func (c *conn) listener(about int64) *question {
+	q := c.meant(about)
 	if q == nil || !q.listens() {
 		return nil
 	}
@@ -88,15 +88,15 @@ func (c *conn) listener() *question {
 
 // answering reports whether what the server says stands in the answer to one question, and gives that
 // if it is open. What stands open for as long as the run is no answer to anything. It needs mu.
-func (c *conn) answering() (q *question, one bool) {
-	q = c.asked[c.about]
-	return q, c.about != 0 && (q == nil || !q.stands)
+func (c *conn) answering(about int64) (q *question, one bool) {
+	q = c.asked[about]
+	return q, about != 0 && (q == nil || !q.stands)
 }
 
-func (c *conn) meant() (only *question) {
+func (c *conn) meant(about int64) (only *question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q, one := c.answering(); one {
+	if q, one := c.answering(about); one {
 		if q == nil || q.caller == nil {
 			return nil
 		}

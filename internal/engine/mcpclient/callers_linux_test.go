@@ -48,7 +48,7 @@ func (h *hub) answered(t testing.TB) {
 	t.Helper()
 	h.until(t, "a", func(Status) bool {
 		process, err := h.servers["a"].current()
-		return err == nil && len(process.callers()) == 0
+		return err == nil && len(process.callers(0)) == 0
 	})
 }
 
@@ -182,7 +182,7 @@ func TestCallersOfARemoteServer(t *testing.T) {
 		h.works(t, "a")
 		process, err := h.servers["a"].current()
 		must(t, err)
-		if got := process.callers(); len(got) != 2 {
+		if got := process.callers(0); len(got) != 2 {
 			t.Errorf("%s: it may be about calls of %v", era, got)
 		}
 		must(t, h.Close())
@@ -237,10 +237,7 @@ func TestAskingInTheAnswerToACall(t *testing.T) {
 	if got := <-w.gone; got != "" {
 		t.Errorf("what it asked about a call that was over was answered with %s", got)
 	}
-	said := make(chan message, 1)
-	w.mu.Lock()
-	w.replies[`"z"`] = said
-	w.mu.Unlock()
+	said := w.answers(`"z"`)
 	w.say(`{"jsonrpc":"2.0","id":"z","method":"elicitation/create","params":{}}`)
 	if m := <-said; m.Result != nil {
 		t.Errorf("what it asked in the stream for everybody was answered with %s", m.Result)

@@ -260,6 +260,15 @@ func (w *web) do(out http.ResponseWriter, r *http.Request, m message) {
 	}
 }
 
+// answers takes what the client answers to our own request of an id.
+func (w *web) answers(id string) <-chan message {
+	c := make(chan message, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.replies[id] = c
+	return c
+}
+
 func (w *web) call(out http.ResponseWriter, r *http.Request, m message) {
 	result := `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"content":[],"structuredContent":` + string(m.Params.Arguments) + `}}`
 	streams := func() {
@@ -276,19 +285,13 @@ func (w *web) call(out http.ResponseWriter, r *http.Request, m message) {
 		event(out, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":1}}`, m.Params.Meta.Token))
 		event(out, result)
 	case "ask":
-		c := make(chan message, 1)
-		w.mu.Lock()
-		w.replies[`"q"`] = c
-		w.mu.Unlock()
+		c := w.answers(`"q"`)
 		streams()
 		event(out, `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
 		said := <-c
 		event(out, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":%s}}`, m.ID, said.Result))
 	case "ask when over":
-		c := make(chan message, 1)
-		w.mu.Lock()
-		w.replies[`"o"`] = c
-		w.mu.Unlock()
+		c := w.answers(`"o"`)
 		streams()
 		event(out, result)
 		event(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`)
