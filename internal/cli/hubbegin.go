@@ -56,9 +56,19 @@ func (o opening) isKnown() bool {
 	}
 }
 
-// wait waits for its end.
-func (o opening) wait(ctx context.Context) error {
+// wait waits for its end, for a time at most; zero is as long as it takes. Each call comes by here, so that
+// nothing is set up where there is nothing to wait for.
+func (o opening) wait(ctx context.Context, most time.Duration) error {
+	if o.isKnown() {
+		return nil
+	}
+	var late <-chan time.Time
+	if most > 0 {
+		late = time.After(most)
+	}
 	select {
+	case <-late:
+		return nil
 	case <-o.known:
 		return nil
 	case <-o.over:

@@ -113,8 +113,7 @@ func openHub(t testing.TB, env map[string]string) trialHub {
 	if err := h.open(); err != nil {
 		t.Fatal(err)
 	}
-	h.engine.Start(t.Context())
-	h.source.Refresh()
+	h.start(t.Context(), hubBegin)
 	h.opening.tell(t.Context())
 	return trialHub{h, func() {
 		if err := h.close(t.Context()); err != nil {

@@ -127,8 +127,8 @@ func inURL(text string) (list []string) {
 func inList(text string) (list []string) {
 	for pair := range strings.SplitSeq(text, ";") {
 		name, value, _ := strings.Cut(pair, "=")
-		if len(pair) < len(text) && Looks(strings.TrimSpace(name), strings.TrimSpace(value)) {
-			list = append(list, strings.TrimSpace(value))
+		if value = strings.TrimSpace(value); len(pair) < len(text) && Looks(strings.TrimSpace(name), value) {
+			list = append(list, value)
 		}
 	}
 	return list

@@ -70,8 +70,9 @@ type MCPOptions struct {
 	// SetLevel is told from which level on servers are to log.
 	SetLevel func(level string)
 	// Begun, if set, comes back once it is known what there is: nothing is told of it before. Its error
-	// is what a request is answered with that waited in vain.
-	Begun func(ctx context.Context) error
+	// is what a request is answered with that waited in vain. It waits no longer than most, and then gives no
+	// error; zero is as long as it takes.
+	Begun func(ctx context.Context, most time.Duration) error
 	// Search, if set, is offered in the place of the list of tools.
 	Search  Searcher
 	Metrics *Metrics
@@ -185,19 +186,14 @@ func (m *MCP) begun(ctx context.Context, r *mcpserve.Request) error {
 		return nil
 	}
 	if r.Method != "tools/call" {
-		return m.Begun(ctx)
+		return m.Begun(ctx, 0)
 	}
 	name, _ := jsonx.Text(r.Param("name"))
 	found, _, ok := m.Tool(name)
 	if ok && strings.HasPrefix(name, found.Server+"__") {
 		return nil
 	}
-	within, over := context.WithTimeout(ctx, m.Timeout(found.ID))
-	defer over()
-	if err := m.Begun(within); err != nil && within.Err() == nil {
-		return err
-	}
-	return nil
+	return m.Begun(ctx, m.Timeout(found.ID))
 }
 
 // Changed tells clients that a list is another one: "tools", "prompts" or "resources".

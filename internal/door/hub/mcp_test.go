@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/durward/durward"
 	"github.com/durward/durward/internal/door/hub"
@@ -301,7 +302,7 @@ func TestCallsBeforeItIsKnownWhatThereIs(t *testing.T) {
 	known := make(chan struct{})
 	waits := make(chan struct{}, 8)
 	s := openSurface(t, func(o *hub.MCPOptions) {
-		o.Begun = func(ctx context.Context) error {
+		o.Begun = func(ctx context.Context, _ time.Duration) error {
 			waits <- struct{}{}
 			select {
 			case <-known:
